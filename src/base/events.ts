@@ -1,0 +1,46 @@
+/**
+ * The closed union of things that happen in a run. Domain code emits these and nothing else; the ledger, the log,
+ * the terminal and `--json` all tell the same story from them. `n` is given inside the ledger transaction.
+ * Attempts are rows of the ledger, not events.
+ */
+export type Fact = string | number | boolean;
+export type Facts = Readonly<Record<string, Fact>>;
+
+export const EVENT_KINDS = [
+  'run.started',
+  'run.resumed',
+  'run.finished',
+  'run.stopped',
+  'run.draining',
+  'partition.enrolling',
+  'partition.enrolled',
+  'partition.budget-reached',
+  'partition.finished',
+  'server.starting',
+  'server.ready',
+  'server.lost',
+  'server.stopped',
+  'launch.recorded',
+  'gate.changed',
+  'policy.checked',
+  'shard.sealed',
+  'shard.repaired',
+  'prompt.set-aside',
+] as const;
+export type EventKind = (typeof EVENT_KINDS)[number];
+
+/** An event before the ledger has numbered it. */
+export interface Happening {
+  readonly kind: EventKind;
+  /** Which run, partition, server or prompt it is about. */
+  readonly subject: string;
+  readonly facts: Facts;
+}
+
+export interface Event extends Happening {
+  readonly n: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+export type Emit = (happening: Happening) => void;

@@ -1,0 +1,99 @@
+/**
+ * What Aerie knows about one kind of engine. Pure: text in, values out; all I/O is in `server/` and `generation/`.
+ */
+import type { Message, ToolCall } from '../base/conversation.ts';
+import type { Sampling } from '../base/sampling.ts';
+
+export const ENGINES = ['embedded', 'vllm'] as const;
+export type EngineName = (typeof ENGINES)[number];
+
+/** One HTTP request below the server's base URL. */
+export interface EngineRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: string;
+}
+
+export interface TurnRequest {
+  readonly model: string;
+  readonly messages: readonly Message[];
+  readonly sampling: Sampling;
+  /** This turn's own seed, below 2^31. */
+  readonly seed: number;
+  /** Sent as `chat_template_kwargs`; empty for none. */
+  readonly templateKwargs: Readonly<Record<string, unknown>>;
+  /** Merged into the body last: any field the engine knows. */
+  readonly extraBody: Readonly<Record<string, unknown>>;
+}
+
+export interface Reply {
+  readonly promptIds: readonly number[];
+  readonly outputIds: readonly number[];
+  readonly text: string;
+  readonly reasoning: string;
+  readonly toolCalls: readonly ToolCall[];
+  readonly finish: 'stop' | 'length' | 'tool-calls';
+  readonly usage: { readonly prompt: number; readonly completion: number; readonly cached: number };
+}
+
+/**
+ * How one attempt ended. Values, never exceptions.
+ * - `completed`: an answer, verified; `finish: length` inside it means truncated.
+ * - `refused`: this request can never succeed as it is (400: too long, bad field).
+ * - `overloaded`: the server said later (408, 409, 425, 429, 503).
+ * - `failed`: the server answered 5xx; it may be this prompt, it may be the server.
+ * - `lost`: no answer (refused or reset connection, deadline, engine death); says nothing about the prompt alone.
+ * - `malformed`: an answer that contradicts itself (counts, ids, not JSON).
+ * - `unauthorised`: 401, 403: every request will end so.
+ * - `abandoned`: Aerie itself gave it up (second Ctrl-C, SIGTERM).
+ */
+export type Outcome =
+  | { readonly kind: 'completed'; readonly reply: Reply }
+  | { readonly kind: 'refused' | 'failed' | 'malformed' | 'unauthorised'; readonly status: number; readonly because: string }
+  | { readonly kind: 'overloaded'; readonly status: number; readonly because: string; readonly retryAfterMs: number }
+  | { readonly kind: 'lost'; readonly because: string; readonly deadline: boolean }
+  | { readonly kind: 'abandoned' };
+export type OutcomeKind = Outcome['kind'];
+
+/** What a server says about itself once it is ready. */
+export interface ServerFacts {
+  readonly model: string;
+  readonly revision: string;
+  readonly engineVersion: string;
+  readonly weights: string;
+  readonly kvCacheDtype: string;
+  readonly templateHash: string;
+  /** Most tokens of prompt + answer for one request; 0 = unknown. */
+  readonly contextTokens: number;
+  /** Ids are below this; 0 = unknown. */
+  readonly vocabularySize: number;
+  /** Ids that end an answer; empty = unknown. */
+  readonly stopIds: readonly number[];
+  /** Requests the engine works on at once; 0 = unknown. */
+  readonly sequences: number;
+}
+
+export interface Exactness {
+  readonly exact: boolean;
+  readonly because: string;
+}
+
+export interface Dialect {
+  readonly name: EngineName;
+  /** Requests whose replies, in this order, are given to `parseFacts`. */
+  readonly factRequests: readonly EngineRequest[];
+  parseFacts(replies: readonly { readonly status: number; readonly body: string }[]): ServerFacts;
+  readonly healthRequest: EngineRequest;
+  /** Only the status code counts: a 200 with an empty body is ready. */
+  isReady(status: number): boolean;
+  renderTurn(turn: TurnRequest): EngineRequest;
+  /** A 200 reply → an outcome, with its counts and ids verified against each other and against `facts`. Other statuses too. */
+  readReply(
+    reply: { readonly status: number; readonly body: string; readonly retryAfterMs: number },
+    facts: ServerFacts,
+  ): Outcome;
+  renderDetokenize(ids: readonly number[]): EngineRequest;
+  /** The text of the ids, or undefined where the server does not answer as expected. */
+  readDetokenize(reply: { readonly status: number; readonly body: string }): string | undefined;
+  exactness(facts: ServerFacts): Exactness;
+}

@@ -1,0 +1,202 @@
+/**
+ * The durable account of a run: what was enrolled, leased, answered, finished and spent. An interface, so that a
+ * ledger for many machines can come later; `ledger/sqlite/` is the one there is.
+ *
+ * A prompt is  waiting → leased → done | aside;  a restart turns leased back into waiting (`releaseLeases`).
+ * `dropped` is a prompt the run no longer wants. A record is live | superseded | withdrawn: only the ledger says which
+ * bytes are live. Every call is one transaction, durable when it returns. Calls are synchronous on purpose: a group
+ * commit stalls the loop for 4 ms at the 99th percentile, a worker thread would cost more than it saves.
+ */
+import type { Event, Facts, Happening } from '../base/events.ts';
+import type { SourcePin } from '../dataset/source-pin.ts';
+
+export type PromptState = 'waiting' | 'leased' | 'done' | 'aside' | 'dropped';
+
+export interface PartitionSettings {
+  readonly name: string;
+  /** Generated tokens this partition may spend; 0 = no budget. */
+  readonly budget: number;
+  /** Most prompts to enrol; 0 = all. */
+  readonly limit: number;
+}
+
+/** Counters are kept by the transactions that change them, never by counting rows: a resume reads one row per partition. */
+export interface PartitionCounters extends PartitionSettings {
+  readonly ordinal: number;
+  readonly enrolment: 'open' | 'limited' | 'complete';
+  /** Source rows (lines, blank ones included) consumed so far. */
+  readonly sourceRows: number;
+  readonly duplicates: number;
+  readonly rejected: number;
+  readonly promptsBytes: number;
+  readonly rejectedBytes: number;
+  readonly enrolled: number;
+  readonly waiting: number;
+  readonly leased: number;
+  readonly done: number;
+  readonly aside: number;
+  readonly dropped: number;
+  /** Output ids of live records and of finished turns of unfinished conversations: what the budget counts. */
+  readonly spentTokens: number;
+  /** All generated tokens Aerie knows of, wasted ones too. */
+  readonly generatedTokens: number;
+  /** Answered turns in live records and unfinished conversations, and how many of them were cut at the cap. */
+  readonly answers: number;
+  readonly truncated: number;
+  readonly pin: SourcePin;
+}
+
+export interface EnrolledPrompt {
+  readonly id: string;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly turns: number;
+}
+
+/** A batch read from a source; all of it or none of it. */
+export interface EnrolBatch {
+  readonly partition: string;
+  /** Ids must be new in the partition (ask `knownIds`). */
+  readonly prompts: readonly EnrolledPrompt[];
+  readonly duplicates: number;
+  readonly rejected: number;
+  /** New totals after this batch. */
+  readonly sourceRows: number;
+  readonly promptsBytes: number;
+  readonly rejectedBytes: number;
+  readonly enrolment: 'open' | 'limited' | 'complete';
+  readonly pin: SourcePin;
+  readonly happenings: readonly Happening[];
+}
+
+export interface PromptKey {
+  readonly partition: string;
+  readonly id: string;
+}
+
+/** A right to work on one prompt until this worker ends; commits with an older fence are refused. */
+export interface Lease extends PromptKey {
+  readonly offset: number;
+  readonly bytes: number;
+  readonly turns: number;
+  readonly fence: number;
+  /** JSON of the turns already finished in an earlier life of the run, in order (`RecordTurn` each). */
+  readonly finishedTurns: readonly string[];
+}
+
+export interface FinishedTurn extends PromptKey {
+  readonly fence: number;
+  /** Counted from 0. */
+  readonly turn: number;
+  /** JSON of a `RecordTurn`. */
+  readonly body: string;
+  readonly tokens: number;
+  readonly truncated: boolean;
+  readonly launch: number;
+}
+
+export interface CommittedRecord extends PromptKey {
+  readonly fence: number;
+  readonly shard: number;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** All output tokens of the record, earlier finished turns included. */
+  readonly tokens: number;
+  readonly turns: number;
+  readonly truncated: number;
+  readonly launch: number;
+}
+
+export interface AttemptRow extends PromptKey {
+  readonly turn: number;
+  readonly launch: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** An `OutcomeKind` of `engine/dialect.ts`. */
+  readonly outcome: string;
+  readonly status: number;
+  readonly because: string;
+  readonly tokens: number;
+}
+
+export interface SetAside extends PromptKey {
+  readonly fence: number;
+  readonly because: string;
+}
+
+export interface Commit {
+  readonly turns: readonly FinishedTurn[];
+  readonly records: readonly CommittedRecord[];
+  readonly asides: readonly SetAside[];
+  readonly attempts: readonly AttemptRow[];
+  readonly happenings: readonly Happening[];
+}
+
+export interface LaunchRow {
+  readonly server: string;
+  readonly engine: string;
+  readonly engineVersion: string;
+  readonly kvCacheDtype: string;
+  readonly weights: string;
+  readonly policyHash: string;
+  /** Resolved flags and facts as JSON; environment values are stored as names. */
+  readonly detail: string;
+  readonly startedAt: number;
+}
+
+export interface ShardRow {
+  readonly partition: string;
+  readonly number: number;
+  readonly committedBytes: number;
+  readonly records: number;
+  readonly sealed: boolean;
+  /** sha256 of the whole file, '' until sealed. */
+  readonly sha256: string;
+}
+
+/** Where the bytes of a live record are. */
+export interface LiveRecord extends PromptKey {
+  readonly shard: number;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly launch: number;
+}
+
+export interface AsideRow extends PromptKey {
+  readonly because: string;
+}
+
+export interface Ledger {
+  /** The run's identity: what must not change. Empty before `setIdentity`. */
+  identity(): Facts;
+  setIdentity(facts: Facts): void;
+  /** Adds partitions that are not there and raises budgets and limits that are; happens before any enrolment. */
+  declarePartitions(settings: readonly PartitionSettings[]): void;
+  partitions(): readonly PartitionCounters[];
+
+  /** Of these ids, those already enrolled in the partition. */
+  knownIds(partition: string, ids: readonly string[]): ReadonlySet<string>;
+  enrol(batch: EnrolBatch): readonly Event[];
+
+  /** Leases up to n waiting prompts, unfinished conversations first, then in source order; `onlyUnfinished` leases only those begun. */
+  lease(partition: string, n: number, onlyUnfinished?: boolean): readonly Lease[];
+  /** Gives leases back without any outcome (a drain that stopped before sending). */
+  unlease(keys: readonly (PromptKey & { readonly fence: number })[]): void;
+  /** At start: every lease of a dead worker becomes waiting. Returns how many. */
+  releaseLeases(): number;
+
+  commit(commit: Commit): readonly Event[];
+  recordLaunch(launch: LaunchRow): number;
+  emit(happenings: readonly Happening[]): readonly Event[];
+  events(after: number, most?: number): readonly Event[];
+
+  shards(): readonly ShardRow[];
+  sealShard(partition: string, shard: number, sha256: string, happening: Happening): readonly Event[];
+  liveRecords(partition: string): Iterable<LiveRecord>;
+  setAsides(partition: string): readonly AsideRow[];
+  /** How many attempts ended in each outcome. */
+  outcomeCounts(): Readonly<Record<string, number>>;
+  close(): void;
+}

@@ -1,0 +1,54 @@
+/** The run as the rest of Aerie sees it: every default resolved, every path absolute, nothing left to parse. */
+import type { Sampling } from '../base/sampling.ts';
+
+export type EngineKind = 'embedded' | 'vllm';
+
+/** A server Aerie launches (embedded), or one that is already there (`attach`), which Aerie never stops. */
+export interface ServerSpec {
+  readonly name: string;
+  readonly engine: EngineKind;
+  /** Base URL, undefined where Aerie launches the server. */
+  readonly attach?: string;
+  /** Name of the environment variable that holds the key; the value never enters a spec. */
+  readonly apiKeyName?: string;
+  /** Engine flags, spelled as the engine spells them, without the leading dashes. */
+  readonly flags: Readonly<Record<string, string | number | boolean>>;
+  /** 0 = any free port. */
+  readonly port: number;
+}
+
+/** What nobody may do, and why. */
+export interface PolicyRule {
+  readonly forbid: { readonly kvCache: 'below-16-bit' };
+  readonly because: string;
+  readonly by: string;
+}
+
+export interface PartitionSpec {
+  readonly name: string;
+  /** Absolute path of the source. */
+  readonly from: string;
+  /** Generated tokens; 0 = no budget. */
+  readonly budget: number;
+  /** Most prompts; 0 = all. */
+  readonly limit: number;
+}
+
+export interface RunSpec {
+  readonly name: string;
+  readonly model: string;
+  readonly servers: readonly ServerSpec[];
+  readonly policy: readonly PolicyRule[];
+  readonly sampling: Sampling;
+  /** `chat_template_kwargs` of every request; `thinking: true|false` in the file ends up here as `enable_thinking`. */
+  readonly templateKwargs: Readonly<Record<string, unknown>>;
+  readonly extraBody: Readonly<Record<string, unknown>>;
+  readonly partitions: readonly PartitionSpec[];
+  /** Requests in flight over all servers. */
+  readonly inFlight: number;
+  /** Absolute path of the run file, and of the run folder `runs/NAME` beside it. */
+  readonly file: string;
+  readonly folder: string;
+  /** The text as given. */
+  readonly text: string;
+}
