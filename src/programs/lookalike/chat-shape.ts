@@ -1,0 +1,115 @@
+/** `POST /v1/chat/completions` as vLLM answers it under `return_token_ids`. Pure. */
+import type { Message } from '../../base/conversation.ts';
+import type { Settings } from './settings.ts';
+import { asFields, asInteger, type Fields, parseObject, type Reading, renderVllmError, type Shape } from './shapes.ts';
+import { encodeMessages, isRole } from './tokens.ts';
+
+export const chatShape: Shape = {
+  path: '/v1/chat/completions',
+  read(body, settings) {
+    const fields = parseObject(body);
+    if (fields === undefined) return refuse(400, 'The body is not a JSON object.');
+    const messages = readMessages(fields['messages']);
+    if (messages === undefined) return refuse(400, "'messages' must be a list of {role, content} with text content.");
+    const asked = {
+      input: messages,
+      promptText: messages.map(({ content }) => content).join('\n'),
+      seed: asInteger(fields['seed']) ?? null,
+    };
+    const model = fields['model'];
+    if (typeof model === 'string' && model !== settings.servedModelName) {
+      return refuse(404, `The model \`${model}\` does not exist.`, asked);
+    }
+    return { ...asked, result: readAsk(fields, messages, settings) };
+  },
+  render({ id, model, createdAt, promptIds, answer, usage }) {
+    return {
+      ...renderHead(id, model, createdAt),
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: answer.text, refusal: null, tool_calls: [], reasoning_content: null },
+          logprobs: null,
+          finish_reason: answer.finish,
+          stop_reason: null,
+          token_ids: answer.outputIds,
+        },
+      ],
+      usage: renderUsage(usage),
+      prompt_logprobs: null,
+      prompt_token_ids: promptIds,
+    };
+  },
+  renderWithoutChoices: ({ id, model, createdAt, promptIds, usage }) => ({
+    ...renderHead(id, model, createdAt),
+    choices: [],
+    usage: renderUsage({ ...usage, completion: 0 }),
+    prompt_token_ids: promptIds,
+  }),
+  renderError: renderVllmError,
+};
+
+/** Content may be text or text parts, as clients of the OpenAI shape send them. undefined = neither. */
+export function readMessages(value: unknown): Message[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const messages: Message[] = [];
+  for (const item of value) {
+    const fields = asFields(item);
+    const content = readContent(fields?.['content']);
+    if (fields === undefined || content === undefined || !isRole(fields['role'])) return undefined;
+    messages.push({ role: fields['role'], content });
+  }
+  return messages;
+}
+
+function readContent(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (!Array.isArray(value)) return undefined;
+  const parts = value.map((part) => asFields(part)?.['text']);
+  return parts.every((part) => typeof part === 'string') ? parts.join('') : undefined;
+}
+
+/** The two checks and their words are those of vLLM 0.11. */
+function readAsk(fields: Fields, messages: readonly Message[], { maxModelLen }: Settings): Reading['result'] {
+  if (fields['stream'] === true) return refuse(400, 'The lookalike does not stream.').result;
+  if ((asInteger(fields['n']) ?? 1) !== 1) return refuse(400, 'The lookalike gives one choice: n must be 1.').result;
+  const promptIds = encodeMessages(messages, fields['add_generation_prompt'] !== false);
+  const input = promptIds.length;
+  if (input >= maxModelLen) {
+    return refuse(
+      400,
+      `This model's maximum context length is ${maxModelLen} tokens. However, your request has ${input} input tokens. Please reduce the length of the input messages.`,
+    ).result;
+  }
+  const given = fields['max_completion_tokens'] ?? fields['max_tokens'] ?? maxModelLen - input;
+  const maxTokens = asInteger(given);
+  if (maxTokens === undefined || maxTokens < 1) return refuse(400, `max_tokens must be at least 1, got ${String(given)}.`).result;
+  if (input + maxTokens > maxModelLen) {
+    return refuse(
+      400,
+      `'max_tokens' or 'max_completion_tokens' is too large: ${maxTokens}. This model's maximum context length is ${maxModelLen} tokens and your request has ${input} input tokens (${maxTokens} > ${maxModelLen} - ${input}).`,
+    ).result;
+  }
+  return { ask: { promptIds, maxTokens } };
+}
+
+function refuse(
+  status: number,
+  message: string,
+  asked = { input: undefined as unknown, promptText: '', seed: null as number | null },
+): Reading {
+  return { ...asked, result: { refusal: { status, body: renderVllmError(status, message) } } };
+}
+
+function renderHead(id: string, model: string, createdAt: number): object {
+  return { id: `chatcmpl-${id}`, object: 'chat.completion', created: Math.floor(createdAt / 1000), model };
+}
+
+function renderUsage({ prompt, completion, cached }: { prompt: number; completion: number; cached: number }): object {
+  return {
+    prompt_tokens: prompt,
+    total_tokens: prompt + completion,
+    completion_tokens: completion,
+    prompt_tokens_details: { cached_tokens: cached },
+  };
+}

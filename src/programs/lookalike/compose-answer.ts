@@ -1,0 +1,57 @@
+/**
+ * What the lookalike answers: words picked by the request's seed and prompt ids alone, so that a second asking of the
+ * same turn gets the same answer from any life of the program. Pure.
+ */
+import type { Random } from '../../host/host.ts';
+import { drawAnswerTokens, randomFrom } from './draw.ts';
+import type { AnswerTokens } from './scenario.ts';
+import { encodeText, STOP_ID } from './tokens.ts';
+
+export interface Answer {
+  /** Ends with the stop id when `finish` is `stop`. */
+  readonly outputIds: readonly number[];
+  /** The text of the ids, without the stop id. */
+  readonly text: string;
+  readonly finish: 'stop' | 'length';
+}
+
+/** An answer whose length is known and whose words are not made yet: what a waiting request holds. */
+export interface PlannedAnswer {
+  readonly tokens: number;
+  readonly finish: 'stop' | 'length';
+  compose(): Answer;
+}
+
+// Plain ASCII, so that any cut between two ids is valid UTF-8.
+const WORDS =
+  'the a of and to in is that it for was on are as with they be at one have this from by hot but some what there we can out other were all your when up use word how said an each she which do their time if will way about many then them would like so these her long make thing see him two has look more day could go come did my sound no most number who over know water than call first people may down side been now find any new work part take get place made live where after back little only round man year came show every good me give our under name very through just form much great think say help low line before turn cause same mean differ move right boy old too does tell sentence set three want air well also play small end put home read hand port large spell add even land here must big high such follow act why ask men change went light kind off need house picture try us again animal point mother world near build self earth father'.split(
+    ' ',
+  );
+
+/** `seed` and `promptIds` decide everything but the distribution and the cap. */
+export function planAnswer(seed: number, promptIds: readonly number[], length: AnswerTokens, maxTokens: number): PlannedAnswer {
+  const random = randomFrom(String(seed), new Uint8Array(Uint16Array.from(promptIds).buffer)); // ids fit: vocabulary < 65,536
+  const wanted = drawAnswerTokens(length, random);
+  const isCapped = wanted > maxTokens;
+  const tokens = isCapped ? maxTokens : wanted;
+  const finish = isCapped ? 'length' : 'stop';
+  return {
+    tokens,
+    finish,
+    compose() {
+      const text = composeText(isCapped ? tokens : tokens - 1, random);
+      const outputIds = encodeText(text);
+      if (!isCapped) outputIds.push(STOP_ID);
+      return { outputIds, text, finish };
+    },
+  };
+}
+
+function composeText(length: number, random: Random): string {
+  let text = '';
+  while (text.length < length) {
+    if (text !== '') text += random() < 0.1 ? '. ' : ' '; // a sentence of about ten words
+    text += WORDS[Math.floor(random() * WORDS.length)];
+  }
+  return text.slice(0, length);
+}

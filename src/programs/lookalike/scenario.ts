@@ -1,0 +1,115 @@
+/**
+ * The scenario: how long answers take, how long they are, and what goes wrong when. `docs/lookalike.md` is its page.
+ *
+ * Parsed at the border by these schemas and trusted inside; an unknown key is an error, because a fault that was
+ * misspelt would let a test pass that tested nothing.
+ */
+import { readFileSync } from 'node:fs';
+import * as z from 'zod';
+import { AerieError } from '../../base/errors.ts';
+
+const ms = z.number().nonnegative();
+const count = z.int().positive();
+
+const latency = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('fixed'), ms }),
+  z.strictObject({ kind: z.literal('uniform'), minMs: ms, maxMs: ms }),
+  z.strictObject({
+    kind: z.literal('lognormal'),
+    ms: z.number().positive(),
+    sigma: z.number().nonnegative(),
+    maxMs: ms.optional(),
+  }),
+  z.strictObject({ kind: z.literal('per-token'), ms: ms.default(0), msPerToken: ms }),
+]);
+
+const answerTokens = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('fixed'), tokens: count }),
+  z.strictObject({ kind: z.literal('uniform'), min: count, max: count }),
+  z.strictObject({ kind: z.literal('lognormal'), mean: count, sigma: z.number().nonnegative(), max: count.optional() }),
+]);
+
+/** All that are given must hold. None: always. Requests are counted from 1 in each life of the program. */
+const when = z.strictObject({
+  request: count.optional(),
+  everyNth: count.optional(),
+  fromRequest: count.optional(),
+  toRequest: count.optional(),
+  afterMs: ms.optional(),
+  untilMs: ms.optional(),
+  contains: z.string().min(1).optional(),
+});
+
+const always = { when: when.default({}), times: count.optional() };
+/** Health has no request of its own: these conditions cannot be asked of it. */
+const whenHealth = when.omit({ everyNth: true, contains: true }).default({});
+
+export const faultSchema = z.discriminatedUnion('do', [
+  z.strictObject({
+    ...always,
+    do: z.literal('status'),
+    status: z.int().min(400).max(599),
+    retryAfterSeconds: z.number().nonnegative().optional(),
+    body: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
+    ms: ms.default(0),
+  }),
+  z.strictObject({ ...always, do: z.literal('hang') }),
+  z.strictObject({ ...always, do: z.literal('die'), ms: ms.default(0), exitCode: z.int().min(0).max(255).optional() }),
+  z.strictObject({ ...always, do: z.literal('reset'), ms: ms.default(0) }),
+  z.strictObject({ ...always, do: z.literal('slow'), ms }),
+  z.strictObject({ ...always, do: z.literal('cut') }),
+  z.strictObject({ ...always, do: z.literal('garbage') }),
+  z.strictObject({ ...always, do: z.literal('wrong-count') }),
+  z.strictObject({ ...always, do: z.literal('bad-ids'), id: z.int().optional() }),
+  z.strictObject({
+    ...always,
+    do: z.literal('empty'),
+    form: z.enum(['no-tokens', 'only-stop', 'no-choices']).default('no-tokens'),
+  }),
+  z.strictObject({ ...always, do: z.literal('health-503'), when: whenHealth }),
+  z.strictObject({ ...always, do: z.literal('health-lies') }),
+]);
+
+const scenarioSchema = z.strictObject({
+  latency: latency.default({ kind: 'fixed', ms: 0 }),
+  /** The default is short: most tests count answers and do not read them. */
+  answerTokens: answerTokens.default({ kind: 'uniform', min: 16, max: 64 }),
+  faults: z.array(faultSchema).default([]),
+  /** Laid over the reply of `/server_info`: what the engine says about itself, e.g. `{"kv_cache_dtype": "fp8_e4m3"}`. */
+  serverInfo: z.record(z.string(), z.unknown()).default({}),
+});
+
+export type Latency = z.infer<typeof latency>;
+export type AnswerTokens = z.infer<typeof answerTokens>;
+export type Fault = z.infer<typeof faultSchema>;
+export type When = z.infer<typeof when>;
+export type Scenario = z.infer<typeof scenarioSchema>;
+
+/** '' = no file: answers at once, no faults. Throws `usage.flag` naming every mistake. */
+export function readScenario(path: string): Scenario {
+  if (path === '') return scenarioSchema.parse({});
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (thrown) {
+    throw new AerieError(
+      'usage.flag',
+      `The scenario ${path} cannot be read as JSON.`,
+      {
+        because: thrown instanceof Error ? thrown.message : String(thrown),
+        remedy: 'give --scenario a JSON file; docs/lookalike.md shows one',
+      },
+      thrown,
+    );
+  }
+  const parsed = scenarioSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new AerieError('usage.flag', `The scenario ${path} has ${parsed.error.issues.length} mistakes.`, {
+    evidence: listMistakes(parsed.error),
+    remedy: 'correct the keys above; docs/lookalike.md lists all of them',
+  });
+}
+
+export function listMistakes(error: z.ZodError): string[] {
+  return error.issues.map((issue) => `${issue.path.join('.') || '(top)'}: ${issue.message}`);
+}
