@@ -1,0 +1,153 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  anyRecord,
+  continuingTurns,
+  STOP_ID,
+  sampleRecord,
+  sampleTurn,
+  streamOf,
+  VOCABULARY_SIZE,
+} from '../../test/support/sample-records.ts';
+import { type CheckRequest, checkRun, hasErrors } from './check-run.ts';
+import { FINDING_CODES, FINDINGS } from './findings/codes.ts';
+
+const facts = { vocabularySize: VOCABULARY_SIZE, stopIds: [STOP_ID], contextTokens: 4096, run: 'runs/x' };
+const check = (records: readonly unknown[], change: Partial<CheckRequest> = {}) =>
+  checkRun({ ...facts, records: streamOf(records), ...change });
+const decoder = { decode: (ids: readonly number[]) => ids.map((id) => String.fromCharCode(64 + id)).join('') };
+
+const second = (change: Parameters<typeof sampleTurn>[0]) => [sampleTurn(), sampleTurn(change)];
+const inexact = {
+  exact: false,
+  inexactBecause: 'text only',
+  turns: [sampleTurn({ promptIds: [], outputIds: [], finish: 'stop' })],
+};
+
+/** One wrong dataset for each finding, with the only codes it may show. */
+const WRONG: readonly (readonly [code: string, records: readonly unknown[], more?: readonly string[]])[] = [
+  ['record-shape', [{ ...sampleRecord(), extra: 1 }]],
+  ['record-shape', [{ ...sampleRecord(), tools: undefined }]],
+  ['record-shape', [{ ...sampleRecord(), inexactBecause: null }]],
+  ['record-shape', [sampleRecord({ turns: [] })]],
+  ['record-shape', ['not a record']],
+  ['duplicate-key', [sampleRecord(), sampleRecord()]],
+  ['message-order', [sampleRecord({ messages: [] })]],
+  [
+    'message-order',
+    [
+      sampleRecord({
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: 'b' },
+        ],
+      }),
+    ],
+  ],
+  ['id-out-of-range', [sampleRecord({ turns: [sampleTurn({ outputIds: [VOCABULARY_SIZE, STOP_ID] })] })]],
+  ['id-out-of-range', [sampleRecord({ turns: [sampleTurn({ promptIds: [-1] })] })]],
+  ['id-out-of-range', [sampleRecord({ turns: [sampleTurn({ promptIds: [0.5] })] })]],
+  ['ids-missing', [sampleRecord({ turns: [sampleTurn({ outputIds: [], finish: 'stop' })] })], ['stop-id-missing']],
+  ['ids-missing', [sampleRecord({ turns: [sampleTurn({ promptIds: [] })] })]],
+  ['longer-than-context', [sampleRecord({ turns: [sampleTurn({ promptIds: Array.from({ length: 4094 }, () => 5) })] })]],
+  ['turn-does-not-continue', [sampleRecord({ turns: second({}) })]],
+  ['turn-does-not-continue', [sampleRecord({ turns: second({ continues: 4 }), flags: ['history-retokenised'] })]],
+  ['flags-differ', [sampleRecord({ flags: ['truncated'] })]],
+  ['flags-differ', [sampleRecord({ flags: ['history-retokenised'] })]],
+  ['flags-differ', [sampleRecord({ inexactBecause: 'but it is' })]],
+  ['usage-differs', [sampleRecord({ turns: [sampleTurn({ usage: { prompt: 3, completion: 2, cached: 0 } })] })]],
+  ['stop-id-missing', [sampleRecord({ turns: [sampleTurn({ outputIds: [20], finish: 'stop' })] })]],
+  ['stop-id-unexpected', [sampleRecord({ turns: [sampleTurn({ finish: 'length' })] })], ['truncated']],
+  ['stop-id-unexpected', [sampleRecord({ turns: [sampleTurn({ endsWithStopId: false })] })]],
+  ['unpaired-surrogate', [sampleRecord({ turns: [sampleTurn({ text: 'half \ud800' })] })]],
+  ['nul-character', [sampleRecord({ turns: [sampleTurn({ text: 'a\u0000' })] })]],
+  ['think-marker', [sampleRecord({ turns: [sampleTurn({ text: '</think> four' })] })]],
+  ['empty-content', [sampleRecord({ turns: [sampleTurn({ text: ' ' })] })]],
+  ['history-retokenised', [sampleRecord({ turns: second({}), flags: ['history-retokenised'] })]],
+  ['truncated', [sampleRecord({ turns: [sampleTurn({ outputIds: [20] })] })]],
+  ['not-exact', [sampleRecord(inexact)]],
+];
+
+describe('check', () => {
+  it.each(WRONG.map(([code, records, more = []]) => ({ code, records, more })))(
+    'finds $code',
+    async ({ code, records, more }) => {
+      const { findings } = await check(records);
+      expect(findings.map((finding) => finding.code).sort()).toEqual([code, ...more].sort());
+      expect(findings.find((finding) => finding.code === code)).toMatchObject({ count: 1, share: 1 / records.length });
+    },
+  );
+
+  it('has a wrong dataset for every code', () => {
+    expect([...new Set([...WRONG.map(([code]) => code), 'text-differs'])].sort()).toEqual([...FINDING_CODES].sort());
+    for (const code of FINDING_CODES) expect(code).toMatch(/^[a-z]+(-[a-z]+)*$/);
+  });
+
+  it('finds nothing in a right dataset', async () => {
+    const right = [
+      sampleRecord(),
+      sampleRecord({ partition: 'B2' }),
+      sampleRecord({
+        id: 'b',
+        turns: continuingTurns([
+          [20, 2],
+          [21, 2],
+        ]),
+      }),
+    ];
+    expect(await check(right)).toEqual({ records: 3, findings: [], drift: { rows: 0, differing: 0 } });
+  });
+
+  it('finds no error in any right record, only what its flags say', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyRecord, async (record) => {
+        const { findings } = await check([record]);
+        expect(findings.map((finding) => finding.code).sort()).toEqual([...record.flags].sort());
+      }),
+    );
+  });
+
+  it('compares ids with texts where there is a decoder, stop id aside', async () => {
+    const right = sampleRecord({ turns: [sampleTurn({ text: 'TU' })] });
+    const wrong = sampleRecord({ id: 'w', turns: [sampleTurn({ text: 'TV' })] });
+    const result = await check([right, wrong, sampleRecord({ ...inexact, id: 'i' })], { decoder });
+    expect(result.drift).toEqual({ rows: 2, differing: 1 });
+    expect(result.findings[0]).toMatchObject({ code: 'text-differs', count: 1, exampleIds: ['B1/w'] });
+  });
+
+  it('finds the parts of an answer whose reasoning the engine split off', async () => {
+    const turn = (reasoning: string) =>
+      sampleRecord({ turns: [sampleTurn({ outputIds: [8, 9, 0, 20, STOP_ID], reasoning, text: ' T ' })] });
+    expect((await check([turn('HI')], { decoder })).drift.differing).toBe(0);
+    expect((await check([turn('HO')], { decoder })).drift.differing).toBe(1);
+  });
+
+  it('allows half a character at the end of a cut answer and nowhere else', async () => {
+    const halves = { decode: () => 'a\uFFFD' };
+    const cut = (text: string) => check([sampleRecord({ turns: [sampleTurn({ outputIds: [20], text })] })], { decoder: halves });
+    expect((await cut('a')).drift.differing).toBe(0);
+    expect((await cut('a\uFFFD\uFFFD')).drift.differing).toBe(0);
+    expect((await cut('\uFFFDa')).drift.differing).toBe(1);
+  });
+
+  it('does not check what is not known', async () => {
+    const record = sampleRecord({ turns: [sampleTurn({ outputIds: [9_999_999], finish: 'stop' })] });
+    expect((await check([record], { vocabularySize: 0, stopIds: [], contextTokens: 0 })).findings).toEqual([]);
+  });
+
+  it('counts records once, names ten at most, puts errors first and the run into the next step', async () => {
+    const cut = Array.from({ length: 30 }, (_, index) =>
+      sampleRecord({ id: `c${index}`, turns: [sampleTurn({ outputIds: [20] })] }),
+    );
+    const result = await check([...cut, sampleRecord({ id: 'e', flags: ['truncated'] })]);
+    expect(result.findings.map((finding) => [finding.code, finding.count, finding.exampleIds.length])).toEqual([
+      ['flags-differ', 1, 1],
+      ['truncated', 30, 10],
+    ]);
+    expect(result.findings[1]?.share).toBeCloseTo(30 / 31);
+    expect(result.findings[0]?.next).toContain('aerie check runs/x --json');
+    expect(hasErrors(result)).toBe(true);
+    expect(hasErrors(await check(cut))).toBe(false);
+    expect(FINDINGS.truncated.severity).toBe('warning');
+  });
+});

@@ -1,0 +1,112 @@
+/**
+ * The acceptance test of a run's records: everything a trainer would trip over later, said now, with counts and examples.
+ *
+ * Promises: every record is looked at; a record has each code at most once, so `count` is in records and `share` is
+ * count / records; findings come errors first, then by count. Memory holds one record and the set of keys.
+ * It reads only. A record that is wrong is a finding, never an exception; what `records` throws passes through.
+ */
+import { countDecodeDifferences, type DecodeCount } from './findings/decode-findings.ts';
+import { type CheckFacts, FINDING_CODES, type FindingCode, FINDINGS, type Severity } from './findings/codes.ts';
+import { isRecordShape } from './findings/shape.ts';
+import { findInTexts } from './findings/text-findings.ts';
+import { findInTokens } from './findings/token-findings.ts';
+import { findInTurns } from './findings/turn-findings.ts';
+import type { Decoder } from '../tokens/decoder.ts';
+
+export interface CheckRequest extends CheckFacts {
+  /** What claims to be `TrainingRecord`s: the shape is checked too. */
+  readonly records: AsyncIterable<unknown>;
+  /** Without it, ids are not compared with texts. */
+  readonly decoder?: Pick<Decoder, 'decode'>;
+  /** How the run was named, for `next`. */
+  readonly run: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface Finding {
+  readonly code: FindingCode;
+  readonly severity: Severity;
+  readonly sentence: string;
+  /** Records that have it. */
+  readonly count: number;
+  /** count / records. */
+  readonly share: number;
+  /** `partition/id`, at most ten. */
+  readonly exampleIds: readonly string[];
+  readonly next: string;
+}
+
+export interface CheckResult {
+  readonly records: number;
+  readonly findings: readonly Finding[];
+  /**
+   * Answers that were decoded with the model's tokenizer, and those whose ids are not their text; both 0 without a decoder.
+   * Rendering the conversation and encoding it anew, which trainers that take text do, is not compared in this version.
+   */
+  readonly drift: DecodeCount;
+}
+
+const MOST_EXAMPLES = 10; // enough to see a pattern; `--json` readers asked for no more
+
+export async function checkRun(request: CheckRequest): Promise<CheckResult> {
+  const tally = new Map<FindingCode, { count: number; exampleIds: string[] }>();
+  const keys = new Set<string>();
+  let records = 0;
+  let rows = 0;
+  let differing = 0;
+  for await (const value of request.records) {
+    request.signal?.throwIfAborted();
+    records += 1;
+    const { codes, drift } = examine(value, request);
+    const key = keyOf(value, records);
+    if (keys.has(key)) codes.add('duplicate-key');
+    keys.add(key);
+    rows += drift.rows;
+    differing += drift.differing;
+    for (const code of codes) {
+      const entry = tally.get(code) ?? { count: 0, exampleIds: [] };
+      entry.count += 1;
+      if (entry.exampleIds.length < MOST_EXAMPLES) entry.exampleIds.push(key);
+      tally.set(code, entry);
+    }
+  }
+  const findings = FINDING_CODES.flatMap((code) => {
+    const entry = tally.get(code);
+    return entry === undefined ? [] : [finding(code, { ...entry, records, run: request.run })];
+  });
+  findings.sort((a, b) => rank(a) - rank(b) || b.count - a.count);
+  return { records, findings, drift: { rows, differing } };
+}
+
+export function hasErrors(result: CheckResult): boolean {
+  return result.findings.some((entry) => entry.severity === 'error');
+}
+
+function examine(value: unknown, request: CheckRequest): { codes: Set<FindingCode>; drift: DecodeCount } {
+  const drift: DecodeCount = { rows: 0, differing: 0 };
+  if (!isRecordShape(value)) return { codes: new Set(['record-shape']), drift };
+  const codes = new Set<FindingCode>([...findInTokens(value, request), ...findInTurns(value), ...findInTexts(value)]);
+  if (request.decoder === undefined || codes.has('id-out-of-range')) return { codes, drift };
+  const decoded = countDecodeDifferences(value, request, request.decoder);
+  if (decoded.differing > 0) codes.add('text-differs');
+  return { codes, drift: decoded };
+}
+
+/** A line without a usable key is named by its place. */
+function keyOf(value: unknown, place: number): string {
+  const { partition, id } = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
+  return typeof partition === 'string' && typeof id === 'string' ? `${partition}/${id}` : `record ${place}`;
+}
+
+function finding(
+  code: FindingCode,
+  seen: { readonly count: number; readonly exampleIds: readonly string[]; readonly records: number; readonly run: string },
+): Finding {
+  const { severity, sentence, next } = FINDINGS[code];
+  const { count, exampleIds, records, run } = seen;
+  return { code, severity, sentence, count, share: count / records, exampleIds, next: next.replaceAll('RUN', run) };
+}
+
+function rank(entry: Finding): number {
+  return entry.severity === 'error' ? 0 : 1;
+}

@@ -1,0 +1,115 @@
+/**
+ * The closed table of what `aerie check` can find. An error means that the records contradict themselves or their format:
+ * do not train on them. A warning means that they are right and something about them should be known.
+ * `RUN` in `next` stands for the run as it was named on the command line.
+ */
+export type Severity = 'error' | 'warning';
+
+export interface FindingKind {
+  readonly severity: Severity;
+  /** One sentence for people; the count is printed before it. */
+  readonly sentence: string;
+  /** What to type or change. */
+  readonly next: string;
+}
+
+const REPORT = 'aerie check RUN --json   shows the ids; please report it, the records are kept as they are';
+
+export const FINDINGS = {
+  'record-shape': { severity: 'error', sentence: 'have keys or types that a record does not have', next: REPORT },
+  'duplicate-key': { severity: 'error', sentence: 'come twice: the same partition and id', next: REPORT },
+  'message-order': {
+    severity: 'error',
+    sentence: 'do not have one answer for each user message, or have other roles between them',
+    next: REPORT,
+  },
+  'id-out-of-range': {
+    severity: 'error',
+    sentence: 'hold a token id that is no whole number from 0 to the vocabulary',
+    next: 'aerie status RUN   shows the model; is it the one that served? Such rows are left out of exports',
+  },
+  'ids-missing': {
+    severity: 'error',
+    sentence: 'are said to be exact and lack the ids of a prompt or an answer, so that nothing is supervised',
+    next: REPORT,
+  },
+  'longer-than-context': {
+    severity: 'error',
+    sentence: 'have a prompt and answer longer than the context the server was launched with',
+    next: REPORT,
+  },
+  'turn-does-not-continue': {
+    severity: 'error',
+    sentence: "have a turn whose prompt does not begin with everything before it, and are not flagged 'history-retokenised'",
+    next: REPORT,
+  },
+  'flags-differ': { severity: 'error', sentence: 'have flags that their turns do not bear out', next: REPORT },
+  'usage-differs': {
+    severity: 'error',
+    sentence: 'have counts from the engine that are not the number of their ids',
+    next: 'aerie status RUN   shows the server; an engine that counts differently from what it sends is not exact',
+  },
+  'stop-id-missing': {
+    severity: 'error',
+    sentence: "ended by 'stop' without a stop id at the end",
+    next: 'aerie export RUN   is safe, but the drafter will not learn to end; look at the stop ids of the model',
+  },
+  'stop-id-unexpected': {
+    severity: 'error',
+    sentence: "end in a stop id and did not end by 'stop', or say of it what is not so",
+    next: REPORT,
+  },
+  'text-differs': {
+    severity: 'error',
+    sentence: "have ids that do not decode to the engine's own text",
+    next: 'aerie check RUN --json   shows the ids; compare tokenizer/ in the run folder with the model that served',
+  },
+  'unpaired-surrogate': {
+    severity: 'error',
+    sentence: 'hold half a character (an unpaired surrogate) in a text',
+    next: 'aerie export RUN   leaves them out of conversations; token rows are not touched by it',
+  },
+  'nul-character': {
+    severity: 'warning',
+    sentence: 'hold a NUL character in a text',
+    next: 'aerie export RUN   leaves them out of conversations; token rows are not touched by it',
+  },
+  'think-marker': {
+    severity: 'warning',
+    sentence: 'hold <think> or </think> in an answer',
+    next: 'start the server with its reasoning parser; aerie export RUN leaves these out of conversations',
+  },
+  'empty-content': {
+    severity: 'warning',
+    sentence: 'hold an empty message or answer',
+    next: 'aerie export RUN   leaves them out of conversations',
+  },
+  'history-retokenised': {
+    severity: 'warning',
+    sentence: 'have turns that do not continue the one before exactly: each turn becomes a row of its own',
+    next: 'aerie export RUN   nothing to do; a template that drops earlier reasoning does this',
+  },
+  truncated: {
+    severity: 'warning',
+    sentence: 'have an answer that was cut at the cap',
+    next: 'raise sampling.max-tokens for new partitions, or leave them: token rows are right, conversations end early',
+  },
+  'not-exact': {
+    severity: 'warning',
+    sentence: 'have no token ids from the engine: they are left out of token rows',
+    next: 'aerie export RUN --for specforge   writes them as conversations; an engine that returns ids makes exact ones',
+  },
+} as const satisfies Readonly<Record<string, FindingKind>>;
+
+export type FindingCode = keyof typeof FINDINGS;
+export const FINDING_CODES = Object.keys(FINDINGS) as readonly FindingCode[];
+
+/** What is known of the model; what is not known is not checked. */
+export interface CheckFacts {
+  /** Ids are below this; 0 = unknown. */
+  readonly vocabularySize: number;
+  /** Ids that end an answer; empty = unknown. */
+  readonly stopIds: readonly number[];
+  /** Most tokens of prompt + answer; 0 = unknown. */
+  readonly contextTokens: number;
+}

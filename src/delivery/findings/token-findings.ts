@@ -1,0 +1,29 @@
+/** Family: the ids of an exact record — their range, their number, their length, how an answer ends. Pure. */
+import type { RecordTurn, TrainingRecord } from '../../shard/record.ts';
+import { isIdBelow } from '../token-rows.ts';
+import type { CheckFacts, FindingCode } from './codes.ts';
+
+export function findInTokens(record: TrainingRecord, facts: CheckFacts): Set<FindingCode> {
+  const found = new Set<FindingCode>();
+  if (!record.exact) return found;
+  const limit = facts.vocabularySize === 0 ? Number.MAX_SAFE_INTEGER : facts.vocabularySize;
+  for (const turn of record.turns) {
+    const promptLength = turn.continues + turn.promptIds.length;
+    const outputLength = turn.outputIds.length;
+    if (![...turn.promptIds, ...turn.outputIds].every((id) => isIdBelow(id, limit))) found.add('id-out-of-range');
+    if (promptLength === 0 || outputLength === 0) found.add('ids-missing');
+    if (turn.usage.prompt !== promptLength || turn.usage.completion !== outputLength) found.add('usage-differs');
+    if (facts.contextTokens > 0 && promptLength + outputLength > facts.contextTokens) found.add('longer-than-context');
+    if (facts.stopIds.length > 0) for (const code of findInEnding(turn, facts.stopIds)) found.add(code);
+  }
+  return found;
+}
+
+/** A stop id at the end if and only if the engine says that the answer stopped; a tool call may end either way. */
+function findInEnding(turn: RecordTurn, stopIds: readonly number[]): FindingCode[] {
+  const last = turn.outputIds.at(-1);
+  const endsWithStopId = last !== undefined && stopIds.includes(last);
+  if (turn.finish === 'stop' && !endsWithStopId) return ['stop-id-missing'];
+  const isUnexpected = turn.finish === 'length' && endsWithStopId;
+  return isUnexpected || turn.endsWithStopId !== endsWithStopId ? ['stop-id-unexpected'] : [];
+}

@@ -1,0 +1,38 @@
+/** Family: how the turns of a record hang together, and whether its flags say so. Pure. */
+import type { TrainingRecord } from '../../shard/record.ts';
+import { isOrdered } from '../conversation-rows.ts';
+import { continuesThroughout } from '../token-rows.ts';
+import type { FindingCode } from './codes.ts';
+
+export function findInTurns(record: TrainingRecord): Set<FindingCode> {
+  const found = new Set<FindingCode>();
+  if (!isOrdered(record)) found.add('message-order');
+  const isTruncated = record.turns.some((turn) => turn.finish === 'length');
+  if (isTruncated) found.add('truncated');
+  if (isTruncated !== record.flags.includes('truncated')) found.add('flags-differ');
+  if (!record.exact) {
+    found.add('not-exact');
+    if (record.inexactBecause === '') found.add('flags-differ');
+    return found;
+  }
+  if (record.inexactBecause !== '') found.add('flags-differ');
+  for (const code of findInContinuation(record)) found.add(code);
+  return found;
+}
+
+function findInContinuation(record: TrainingRecord): FindingCode[] {
+  const isFlagged = record.flags.includes('history-retokenised');
+  // A turn may begin anew or continue the whole; anything between is no prompt that an engine was sent.
+  if (!everyTurnIsWholeOrNew(record)) return ['turn-does-not-continue'];
+  if (continuesThroughout(record.turns)) return isFlagged ? ['flags-differ'] : [];
+  return [isFlagged ? 'history-retokenised' : 'turn-does-not-continue'];
+}
+
+function everyTurnIsWholeOrNew(record: TrainingRecord): boolean {
+  let before = 0;
+  return record.turns.every((turn) => {
+    const isSound = turn.continues === 0 || turn.continues === before;
+    before = turn.continues + turn.promptIds.length + turn.outputIds.length;
+    return isSound;
+  });
+}
