@@ -44,6 +44,10 @@ export interface RunSpec {
   readonly templateKwargs: Readonly<Record<string, unknown>>;
   readonly extraBody: Readonly<Record<string, unknown>>;
   readonly partitions: readonly PartitionSpec[];
+  /** Deadline of one attempt; 0 = computed from what was asked. */
+  readonly attemptTimeoutMs: number;
+  /** How long a server may be away before the worker gives up. */
+  readonly patienceMs: number;
   /** Requests in flight over all servers. */
   readonly inFlight: number;
   /** Absolute path of the run file, and of the run folder `runs/NAME` beside it. */

@@ -1,0 +1,132 @@
+/**
+ * Rules that need two keys of the run file at once. Pure, and over the file as written, so that they are reported
+ * together with everything else that is wrong; a value of the wrong kind is the schema's to report and is passed over.
+ */
+import { valueAt } from './explain-issue.ts';
+import type { Path, Problem } from './problem.ts';
+import { quoteText } from './quote.ts';
+
+/** Fields of a request that Aerie writes itself, and where each is set instead. */
+const OWNED_FIELDS: Readonly<Record<string, string>> = {
+  messages: 'each prompt gives its own',
+  seed: 'write sampling.seed; each turn gets its own seed from it',
+  model: 'write model at the left margin',
+  stream: 'Aerie asks for whole answers',
+  stream_options: 'Aerie asks for whole answers',
+  max_tokens: 'write sampling.max-tokens',
+  max_completion_tokens: 'write sampling.max-tokens',
+  temperature: 'write sampling.temperature',
+  top_p: 'write sampling.top-p',
+  top_k: 'write sampling.top-k',
+  chat_template_kwargs: 'write sampling.chat-template-kwargs',
+  return_token_ids: 'Aerie always asks for the ids',
+  n: 'each turn has one answer',
+};
+
+export function crossCheck(file: unknown): Problem[] {
+  const servers = listAt(file, ['servers']);
+  return [
+    ...checkNames(file, 'partitions'),
+    ...checkNames(file, 'servers'),
+    ...servers.flatMap((_, i) => checkServer(file, ['servers', i])),
+    ...checkLengths(file, servers),
+    ...checkModel(file, servers),
+    ...checkThinking(file),
+    ...checkExtraBody(file),
+    ...findInexact(valueAt(file, ['sampling', 'extra-body']), ['sampling', 'extra-body']),
+    ...findInexact(valueAt(file, ['sampling', 'chat-template-kwargs']), ['sampling', 'chat-template-kwargs']),
+  ];
+}
+
+/** Paths whose own mistakes say nothing beyond a cross-check: flags that may not be there at all. */
+export function silencedBy(problems: readonly Problem[]): Path[] {
+  return problems.filter((problem) => problem.at === 'key' && problem.path.at(-1) === 'flags').map((problem) => problem.path);
+}
+
+function checkServer(file: unknown, path: Path): Problem[] {
+  const has = (key: string) => valueAt(file, [...path, key]) !== undefined;
+  const isVllm = valueAt(file, [...path, 'engine']) === 'vllm';
+  const problems: Problem[] = [];
+  if (isVllm && !has('attach')) {
+    const message =
+      'is vllm, which needs attach: http://HOST:PORT beside it; this version launches no vLLM, it uses one that is already there';
+    problems.push({ path: [...path, 'engine'], at: 'value', message, missing: [...path, 'attach'] });
+  }
+  if (isVllm || has('attach')) {
+    const flags = 'are for a server that Aerie launches; this one has the flags it was started with, so leave them out';
+    const port = 'is for a server that Aerie launches; the port of this one is part of attach';
+    if (has('flags')) problems.push({ path: [...path, 'flags'], at: 'key', message: flags });
+    if (has('port')) problems.push({ path: [...path, 'port'], at: 'key', message: port });
+  } else if (has('api-key')) {
+    const message = 'is for a server that is already there (attach); one that Aerie launches needs no key';
+    problems.push({ path: [...path, 'api-key'], at: 'key', message, missing: [...path, 'attach'] });
+  }
+  return problems;
+}
+
+/** Names become folders, and some systems take B1 and b1 for one folder. Default names of servers count too. */
+function checkNames(file: unknown, list: 'partitions' | 'servers'): Problem[] {
+  const first = new Map<string, number>();
+  return listAt(file, [list]).flatMap((_, i): Problem[] => {
+    const written = valueAt(file, [list, i, 'name']);
+    const name = list === 'servers' ? (written ?? `${String(valueAt(file, [list, i, 'engine']))}-${i}`) : written;
+    if (typeof name !== 'string') return [];
+    const before = first.get(name.toLowerCase());
+    if (before === undefined) first.set(name.toLowerCase(), i);
+    if (before === undefined) return [];
+    const message = `is ${quoteText(name)}, which ${list}[${before}] is called already (capitals do not count); each needs its own name`;
+    return [{ path: [list, i, 'name'], at: 'value', message }];
+  });
+}
+
+function checkLengths(file: unknown, servers: readonly unknown[]): Problem[] {
+  const path = ['sampling', 'max-tokens'];
+  const most = valueAt(file, path);
+  const contexts = servers.map((_, i) => valueAt(file, ['servers', i, 'flags', 'context']));
+  const place = contexts.findIndex((context) => typeof context === 'number' && typeof most === 'number' && most >= context);
+  if (place === -1) return [];
+  const room = `servers[${place}].flags.context is ${String(contexts[place])} tokens for prompt and answer together`;
+  return [{ path, at: 'value', message: `is ${String(most)}, but ${room}; it must be smaller than that` }];
+}
+
+function checkModel(file: unknown, servers: readonly unknown[]): Problem[] {
+  if (valueAt(file, ['model']) !== 'default' || !servers.some((_, i) => valueAt(file, ['servers', i, 'engine']) === 'vllm'))
+    return [];
+  const message =
+    'is default, the small model of the embedded engine; write the name under which the vllm server serves its model';
+  return [{ path: ['model'], at: 'value', message }];
+}
+
+function checkThinking(file: unknown): Problem[] {
+  const path = ['sampling', 'chat-template-kwargs', 'enable_thinking'];
+  if (valueAt(file, ['sampling', 'thinking']) === undefined || valueAt(file, path) === undefined) return [];
+  return [{ path, at: 'key', message: 'is said already by sampling.thinking; keep one of them' }];
+}
+
+function checkExtraBody(file: unknown): Problem[] {
+  const path = ['sampling', 'extra-body'];
+  const body = valueAt(file, path);
+  if (typeof body !== 'object' || body === null) return [];
+  return Object.keys(body).flatMap((key): Problem[] => {
+    const instead = Object.hasOwn(OWNED_FIELDS, key) ? OWNED_FIELDS[key] : undefined;
+    return instead === undefined
+      ? []
+      : [{ path: [...path, key], at: 'key', message: `is a field that Aerie sets itself: ${instead}` }];
+  });
+}
+
+/** JSON would send these numbers as something else than what is written. */
+function findInexact(value: unknown, path: Path): Problem[] {
+  if (typeof value === 'number') {
+    const isExact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+    return isExact ? [] : [{ path, at: 'value', message: 'is a number that a request cannot carry exactly' }];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  const isList = Array.isArray(value);
+  return Object.entries(value).flatMap(([key, below]) => findInexact(below, [...path, isList ? Number(key) : key]));
+}
+
+function listAt(file: unknown, path: Path): readonly unknown[] {
+  const value = valueAt(file, path);
+  return Array.isArray(value) ? value : [];
+}

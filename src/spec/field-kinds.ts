@@ -1,0 +1,59 @@
+/** Kinds of value that several keys of the run file share, each with the sentence for a value that does not fit. Pure. */
+import { z } from 'zod';
+import { parseTokens } from '../base/units.ts';
+import { parseDuration } from './duration.ts';
+
+/** Names become folder names on every system: no slash, no leading dot, short enough below any path limit. */
+const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
+const NAME_RULE = 'must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and must not start with a dot: it becomes a folder name';
+
+export const name = () => z.string().regex(NAME, { error: NAME_RULE });
+export const text = () => z.string().regex(/\S/, { error: 'is empty text' });
+
+/** `20M`, `20k`, 20000: at least 1, below 2^53 so that it stays exact. */
+export const count = (rule: string) =>
+  z.union(
+    [
+      z.int().min(1, { abort: true }), // abort: a union reports its own rule only where every branch has given up
+      z
+        .string()
+        .regex(/^\s*\d[\d_]*(\.\d+)?\s*[kKmMgGbB]?\s*$/, { abort: true })
+        .refine((written) => isCount(parseTokens(written)), { abort: true }),
+    ],
+    { error: rule },
+  );
+
+export const duration = () =>
+  z
+    .string()
+    .refine((written) => parseDuration(written) !== undefined, { error: 'must be a time with its unit, as 90s, 15m or 2h' });
+
+function isCount(value: number | undefined): boolean {
+  return value !== undefined && value >= 1 && Number.isSafeInteger(value);
+}
+
+export const serverUrl = () =>
+  z
+    .string()
+    .regex(/^https?:\/\/[^/]/i, {
+      error: 'must be a URL that begins with http:// or https://, as http://gpu-1:8000; this version attaches in no other way',
+      abort: true,
+    })
+    .check((context) => {
+      const mistake = explainUrl(context.value);
+      if (mistake !== undefined) context.issues.push({ code: 'custom', message: mistake, input: context.value });
+    });
+
+export const secretName = () =>
+  z.string().regex(/^\$[A-Za-z_][A-Za-z0-9_]*$/, {
+    error:
+      'must be the name of an environment variable with a dollar sign, as $VLLM_KEY; the key itself never stands in a run file',
+  });
+
+function explainUrl(written: string): string | undefined {
+  if (!URL.canParse(written)) return 'is no URL that can be read; write it as http://gpu-1:8000';
+  const url = new URL(written);
+  if (url.username !== '' || url.password !== '') return 'holds a user or password; name the key with api-key: $NAME instead';
+  if (url.search !== '' || url.hash !== '') return 'must end with the host, port or path; leave out what begins with ? or #';
+  return undefined;
+}

@@ -1,0 +1,263 @@
+import { describe, expect, it } from 'vitest';
+import { AerieError } from '../base/errors.ts';
+import { readRunFile } from './read-run-file.ts';
+
+const SMALLEST = 'run: r\nmodel: default\npartitions:\n  - name: B1\n    from: data/b1.jsonl\n';
+
+describe('readRunFile', () => {
+  it('fills in every default', () => {
+    expect(readRunFile(SMALLEST, '/p/run.yaml')).toEqual({
+      name: 'r',
+      model: 'default',
+      servers: [{ name: 'embedded-0', engine: 'embedded', flags: {}, port: 0 }],
+      policy: [],
+      sampling: { temperature: 0.7, topP: 1, topK: 0, maxTokens: 2048, seed: 0 },
+      templateKwargs: {},
+      extraBody: {},
+      partitions: [{ name: 'B1', from: '/p/data/b1.jsonl', budget: 0, limit: 0 }],
+      attemptTimeoutMs: 0,
+      patienceMs: 1_800_000,
+      inFlight: 8,
+      file: '/p/run.yaml',
+      folder: '/p/runs/r',
+      text: SMALLEST,
+    });
+  });
+
+  it('reads every key', () => {
+    const text = `
+run: r-1.x
+model: org/m
+servers:
+  - { engine: vllm, attach: "http://gpu-1:8000/v1/", api-key: $VLLM_KEY, name: big }
+  - { engine: vllm, attach: https://gpu-2/prefix }
+policy:
+  - { forbid: { kv-cache: below-16-bit }, because: it degrades, by: owner }
+sampling: { temperature: 0, top-p: 0.95, top-k: 20, max-tokens: 8192, seed: 7, thinking: false,
+            chat-template-kwargs: { depth: [1, { a: null }] }, extra-body: { repetition_penalty: 1.1 } }
+partitions:
+  - { name: B1, from: /abs/b1.jsonl, budget: 20M, limit: 20k, turns: all, truncated: keep }
+  - { name: B2, from: ../b2.jsonl, budget: 20_000 }
+in-flight: 12
+attempt-timeout: 15m
+patience: 2h
+`;
+    expect(readRunFile(text, '/p/q/run.yaml')).toMatchObject({
+      servers: [
+        { name: 'big', engine: 'vllm', attach: 'http://gpu-1:8000', apiKeyName: 'VLLM_KEY', flags: {}, port: 0 },
+        { name: 'vllm-1', attach: 'https://gpu-2/prefix' },
+      ],
+      policy: [{ forbid: { kvCache: 'below-16-bit' }, because: 'it degrades', by: 'owner' }],
+      sampling: { temperature: 0, topP: 0.95, topK: 20, maxTokens: 8192, seed: 7 },
+      templateKwargs: { enable_thinking: false, depth: [1, { a: null }] },
+      extraBody: { repetition_penalty: 1.1 },
+      partitions: [
+        { from: '/abs/b1.jsonl', budget: 20_000_000, limit: 20_000 },
+        { from: '/p/b2.jsonl', budget: 20_000 },
+      ],
+      inFlight: 12,
+      attemptTimeoutMs: 900_000,
+      patienceMs: 7_200_000,
+    });
+  });
+
+  it('takes a .gguf path from the run file, and leaves names alone', () => {
+    const model = (written: string, servers = '') =>
+      readRunFile(SMALLEST.replace('default', written) + servers, '/p/run.yaml').model;
+    expect(model('m/x.gguf')).toBe('/p/m/x.gguf');
+    expect(model('hf:org/name/x.gguf')).toBe('hf:org/name/x.gguf');
+    expect(model('org/name')).toBe('org/name');
+    expect(model('served/x.gguf', 'servers: [{ engine: vllm, attach: "http://x:1" }]\n')).toBe('served/x.gguf');
+  });
+
+  it('is frozen all the way down', () => {
+    const spec = readRunFile(`${SMALLEST}sampling: { extra-body: { a: { b: [1] } } }\n`, '/p/run.yaml');
+    for (const part of [spec, spec.servers, spec.servers[0]?.flags, spec.sampling, spec.extraBody['a'], spec.partitions[0]]) {
+      expect(Object.isFrozen(part)).toBe(true);
+    }
+  });
+
+  it('knows anchors, byte order marks and Windows line ends', () => {
+    const text = `\uFEFFrun: r\r\nmodel: default\r\npartitions:\r\n  - name: B1\r\n    from: &f b.jsonl\r\n  - name: B2\r\n    from: *f\r\n`;
+    expect(readRunFile(text, '/p/run.yaml').partitions[1]?.from).toBe('/p/b.jsonl');
+    expect(evidenceOf(`\uFEFFrun: r\r\nmodle: default\r\npartitions:\r\n  - {name: B1, from: b}\r\n`)).toEqual([
+      'run.yaml:2:1  modle  is no key of a run file; did you mean model?',
+    ]);
+  });
+});
+
+describe('a file with mistakes', () => {
+  it('is answered with all of them, in order, and with what to do', () => {
+    const error = failureOf('run: .x\nmodel: default\npartitions:\n  - name: B1\n    form: a.jsonl\nin-flight: 0\n');
+    expect(error.code).toBe('run-file.wrong');
+    expect(error.message).toBe('run.yaml has 3 mistakes.');
+    expect(error.detail.remedy).toBe('Correct them in run.yaml and give the same command again. Nothing was started.');
+    expect(error.detail.facts).toEqual({ mistakes: 3, line: 1, column: 6 });
+    expect(error.detail.evidence).toEqual([
+      'run.yaml:1:6  run  must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and must not start with a dot: it becomes a folder name',
+      'run.yaml:5:5  partitions[0].form  is no key of a run file; did you mean from?',
+      'run.yaml:6:12  in-flight  is 0; it must be from 1 to 4096',
+    ]);
+  });
+
+  it('counts one mistake as one', () => {
+    const error = failureOf(SMALLEST.replace('B1', '1'));
+    expect(error.message).toBe('run.yaml has 1 mistake.');
+    expect(error.detail.evidence).toEqual([
+      'run.yaml:4:11  partitions[0].name  is 1; it must be text: write "1" with the quotes',
+    ]);
+  });
+
+  it.each([
+    [
+      'servers: [{ engine: vllm }]',
+      'servers[0].engine  is vllm, which needs attach: http://HOST:PORT beside it; this version launches no vLLM, it uses one that is already there',
+    ],
+    [
+      'servers: [{ engine: sglang }]',
+      'servers[0].engine  is "sglang", which is for a later version of Aerie; this one takes only embedded or vllm',
+    ],
+    ['servers: [{ engine: embeded }]', 'servers[0].engine  is "embeded"; it must be embedded or vllm'],
+    [
+      'servers: [{ attach: "http://x" }]',
+      'servers[0].engine  is missing: embedded: the small engine that comes with Aerie. vllm: a vLLM server that is already there (needs attach).',
+    ],
+    [
+      'servers: [{ engine: embedded, attach: "http://x", flags: { tp: 8 } }]',
+      'servers[0].flags  are for a server that Aerie launches; this one has the flags it was started with, so leave them out',
+    ],
+    [
+      'servers: [{ engine: embedded, attach: "http://x", port: 8000 }]',
+      'servers[0].port  is for a server that Aerie launches; the port of this one is part of attach',
+    ],
+    [
+      'servers: [{ engine: embedded, api-key: $K }]',
+      'servers[0].api-key  is for a server that is already there (attach); one that Aerie launches needs no key',
+    ],
+    [
+      'servers: [{ engine: embedded, attach: "ssh://box:8000" }]',
+      'servers[0].attach  must be a URL that begins with http:// or https://, as http://gpu-1:8000; this version attaches in no other way',
+    ],
+    [
+      'servers: [{ engine: embedded, attach: "http://u:secret@x" }]',
+      'servers[0].attach  holds a user or password; name the key with api-key: $NAME instead',
+    ],
+    [
+      'servers: [{ engine: embedded, attach: "http://x", api-key: secret }]',
+      'servers[0].api-key  must be the name of an environment variable with a dollar sign, as $VLLM_KEY; the key itself never stands in a run file',
+    ],
+    ['servers: [{ engine: embedded, flags: { kv-type: q4_0 } }]', 'servers[0].flags.kv-type  is "q4_0"; it must be f16 or q8_0'],
+    [
+      'servers: [{ engine: embedded, flags: { seqences: 4 } }]',
+      'servers[0].flags.seqences  is no key of a run file; did you mean sequences?',
+    ],
+    [
+      'servers: [{ engine: embedded, flags: { tp: 4 } }]',
+      'servers[0].flags.tp  is no key of a run file here; the keys are sequences, context, kv-type, threads',
+    ],
+    [
+      'servers: [{ engine: embedded, machine: "ssh://x" }]',
+      'servers[0].machine  is for a later version of Aerie; this one does not know it, so leave it out',
+    ],
+    ['servers: { engine: embedded }', 'servers  is a map; it must be a list (lines that begin with a dash)'],
+    ['servers: []', 'servers  is an empty list; it needs at least one entry'],
+    [
+      'servers: [{ engine: embedded }, { engine: embedded, name: Embedded-0 }]',
+      'servers[1].name  is "Embedded-0", which servers[0] is called already (capitals do not count); each needs its own name',
+    ],
+    [
+      'servers: [{ engine: embedded, flags: { context: 512 } }]\nsampling: { max-tokens: 512 }',
+      'sampling.max-tokens  is 512, but servers[0].flags.context is 512 tokens for prompt and answer together; it must be smaller than that',
+    ],
+    ['policy:', 'policy  has nothing after it; write a value, or leave the line out'],
+    [
+      'policy: [{ forbid: { kv-cache: fp8 }, because: x, by: y }]',
+      'policy[0].forbid.kv-cache  is "fp8"; it must be below-16-bit',
+    ],
+    ['sampling: { temperature: 2.1 }', 'sampling.temperature  is 2.1; it must be from 0 to 2'],
+    ['sampling: { top-p: 0 }', 'sampling.top-p  is 0; it must be above 0 and at most 1'],
+    ['sampling: { max-tokens: 8k }', 'sampling.max-tokens  is "8k"; it must be a whole number from 1 to 1048576: write 8000'],
+    ['sampling: { top-k: 1.5 }', 'sampling.top-k  is 1.5; it must be a whole number from 0 to 1000000'],
+    ['sampling: { thinking: yes }', 'sampling.thinking  is "yes"; it must be true or false: write true'],
+    ['sampling: { extra-body: { n: 2 } }', 'sampling.extra-body.n  is a field that Aerie sets itself: each turn has one answer'],
+    ['sampling: { extra-body: { x: [.inf] } }', 'sampling.extra-body.x[0]  is a number that a request cannot carry exactly'],
+    [
+      'sampling: { extra-body: { x: 12345678901234567890 } }',
+      'sampling.extra-body.x  is a number that a request cannot carry exactly',
+    ],
+    [
+      'sampling: { thinking: true, chat-template-kwargs: { enable_thinking: true } }',
+      'sampling.chat-template-kwargs.enable_thinking  is said already by sampling.thinking; keep one of them',
+    ],
+    ['in-flight: auto', 'in-flight  is "auto", which is for a later version of Aerie; this one takes only from 1 to 4096'],
+    ['patience: 30', 'patience  is 30; it must be text with a unit: write 30s, or 30m'],
+    ['patience: soon', 'patience  must be a time with its unit, as 90s, 15m or 2h'],
+    ['max-tokens: 3', 'max-tokens  belongs under sampling, not here'],
+    [
+      'foo: 3',
+      'foo  is no key of a run file here; the keys are run, model, servers, policy, sampling, partitions, attempt-timeout, patience, in-flight',
+    ],
+    [
+      '"a\\e[2J": 3',
+      '"a\\u001b[2J"  is no key of a run file here; the keys are run, model, servers, policy, sampling, partitions, attempt-timeout, patience, in-flight',
+    ],
+    ['run: again', 'run  is written twice, first on line 1; keep one of them'],
+  ])('%s', (line, sentence) => {
+    const evidence = evidenceOf(`${line.includes('vllm') ? SMALLEST.replace('default', 'org/m') : SMALLEST}${line}\n`);
+    expect(evidence.map((said) => said.replace(/^run\.yaml:\d+:\d+ {2}/, ''))).toEqual([sentence]);
+    expect(evidence.join()).not.toContain('secret');
+  });
+
+  it.each([
+    [
+      'budget: 20X',
+      'budget  is "20X"; it must be a whole number of tokens from 1 up, as 500000, 500k or 20M; leave it out for no budget',
+    ],
+    [
+      'budget: 0',
+      'budget  is 0; it must be a whole number of tokens from 1 up, as 500000, 500k or 20M; leave it out for no budget',
+    ],
+    ['limit: 1.5', 'limit  is 1.5; it must be a whole number of prompts from 1 up, as 20000 or 20k; leave it out for all'],
+    ['limit: [1]', 'limit  is a list; it must be a whole number of prompts from 1 up, as 20000 or 20k; leave it out for all'],
+    ['turns: last', 'turns  is "last", which is for a later version of Aerie; this one takes only all'],
+    ['truncated: drop', 'truncated  is "drop", which is for a later version of Aerie; this one takes only keep'],
+    ['weight: 2', 'weight  is for a later version of Aerie; this one does not know it, so leave it out'],
+  ])('of a partition: %s', (line, sentence) => {
+    const evidence = evidenceOf(`${SMALLEST}    ${line}\n`);
+    expect(evidence.map((said) => said.replace(/^run\.yaml:6:\d+ {2}partitions\[0\]\./, ''))).toEqual([sentence]);
+  });
+
+  it('does not name the misspelt key a second time as missing', () => {
+    const said = evidenceOf(SMALLEST.replace('default', 'org/m').concat('servers: [{ engine: vllm, atach: "http://x" }]\n'));
+    expect(said).toEqual(['run.yaml:6:27  servers[0].atach  is no key of a run file; did you mean attach?']);
+  });
+
+  it('knows that default is no name of a vllm model', () => {
+    expect(evidenceOf(`${SMALLEST}servers: [{ engine: vllm, attach: "http://x" }]\n`)).toEqual([
+      'run.yaml:2:8  model  is default, the small model of the embedded engine; write the name under which the vllm server serves its model',
+    ]);
+  });
+
+  it('says of a source what can be read', () => {
+    const from = (written: string) => evidenceOf(SMALLEST.replace('data/b1.jsonl', written))[0]?.split('  ')[2];
+    expect(from('hf://datasets/x')).toBe(
+      'must be the path of a file on this machine; this version reads no URLs and no hub paths',
+    );
+    expect(from('~/b1.jsonl')).toBe('begins with ~, which only a shell understands; write the path out');
+    expect(from('" "')).toBe('is empty text');
+  });
+});
+
+function failureOf(text: string): AerieError {
+  try {
+    readRunFile(text, 'run.yaml');
+  } catch (thrown) {
+    if (thrown instanceof AerieError) return thrown;
+    throw thrown;
+  }
+  throw new Error('the file was accepted');
+}
+
+function evidenceOf(text: string): readonly string[] {
+  return failureOf(text).detail.evidence ?? [];
+}

@@ -1,0 +1,91 @@
+/**
+ * A run file that has passed every check → the run as the rest of Aerie sees it: defaults filled in, paths absolute,
+ * frozen all the way down. Pure.
+ */
+import { dirname, resolve } from 'node:path';
+import { parseTokens } from '../base/units.ts';
+import { parseDuration } from './duration.ts';
+import { runFolderOf } from './find-run.ts';
+import type { PartitionSpec, RunSpec, ServerSpec } from './run.ts';
+import type { RunFile } from './run-file.ts';
+
+/** What saturates eight sequences of the embedded engine, and what keeps one GPU's batch full without a long queue. */
+const IN_FLIGHT = { embedded: 8, other: 64 };
+
+export function resolveRun(file: RunFile, at: { readonly file: string; readonly text: string }): RunSpec {
+  const path = resolve(at.file);
+  const { sampling } = file;
+  const servers = file.servers.map(resolveServer);
+  return freeze({
+    name: file.run,
+    model: resolveModel(file, dirname(path)),
+    servers,
+    policy: file.policy.map(({ forbid, because, by }) => ({ forbid: { kvCache: forbid['kv-cache'] }, because, by })),
+    sampling: {
+      temperature: sampling.temperature,
+      topP: sampling['top-p'],
+      topK: sampling['top-k'],
+      maxTokens: sampling['max-tokens'],
+      seed: sampling.seed,
+    },
+    templateKwargs: {
+      ...sampling['chat-template-kwargs'],
+      ...(sampling.thinking === undefined ? {} : { enable_thinking: sampling.thinking }),
+    },
+    extraBody: sampling['extra-body'],
+    partitions: file.partitions.map((partition) => resolvePartition(partition, dirname(path))),
+    attemptTimeoutMs: parseDuration(file['attempt-timeout'] ?? '') ?? 0,
+    patienceMs: parseDuration(file.patience) ?? 0,
+    inFlight: file['in-flight'] ?? (servers.every(({ engine }) => engine === 'embedded') ? IN_FLIGHT.embedded : IN_FLIGHT.other),
+    file: path,
+    folder: runFolderOf(path, file.run),
+    text: at.text,
+  });
+}
+
+/** A path only where this machine loads the model; a server that is already there has its own name for it. */
+function resolveModel(file: RunFile, folder: string): string {
+  const isPath = /\.gguf$/i.test(file.model) && !/^[a-z][a-z0-9+.-]+:/i.test(file.model); // `hf:owner/name/x.gguf` is a hub name
+  return isPath && file.servers.some(({ engine }) => engine === 'embedded') ? resolve(folder, file.model) : file.model;
+}
+
+function resolveServer(server: RunFile['servers'][number], place: number): ServerSpec {
+  const key = server['api-key'];
+  return {
+    name: server.name ?? `${server.engine}-${place}`,
+    engine: server.engine,
+    // Requests carry their whole path, and people paste the address with the `/v1` of other clients.
+    ...(server.attach === undefined ? {} : { attach: server.attach.replace(/\/+$/, '').replace(/\/v1$/, '') }),
+    ...(key === undefined ? {} : { apiKeyName: key.slice(1) }),
+    flags: writtenFlags(server.flags ?? {}),
+    port: server.port ?? 0,
+  };
+}
+
+function writtenFlags(flags: NonNullable<RunFile['servers'][number]['flags']>): Record<string, string | number> {
+  const written: Record<string, string | number> = {};
+  for (const [key, value] of Object.entries(flags)) if (value !== undefined) written[key] = value;
+  return written;
+}
+
+function resolvePartition(partition: RunFile['partitions'][number], folder: string): PartitionSpec {
+  return {
+    name: partition.name,
+    from: resolve(folder, partition.from),
+    budget: countOf(partition.budget),
+    limit: countOf(partition.limit),
+  };
+}
+
+/** The schema has let only readable counts through; 0 = not given. */
+function countOf(written: number | string | undefined): number {
+  return typeof written === 'string' ? (parseTokens(written) ?? 0) : (written ?? 0);
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const below of Object.values(value)) freeze(below);
+  }
+  return value;
+}

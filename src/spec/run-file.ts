@@ -1,0 +1,156 @@
+/**
+ * The run file as people write it: every key, its unit, its default. The schema in `schemas/run.schema.json`, the
+ * nearest-key hints and the reader all come from here, so a key is described in one place.
+ * Rules that need two keys at once are in `cross-check.ts`; sentences for what does not fit are in `explain-issue.ts`.
+ */
+import { z } from 'zod';
+import { count, duration, name, secretName, serverUrl, text } from './field-kinds.ts';
+
+const flags = z.strictObject({
+  sequences: z
+    .int()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('Requests the engine works on at once, 1 to 256 (the most llama.cpp counts).'),
+  context: z
+    .int()
+    .min(16)
+    .max(1_048_576)
+    .optional()
+    .describe('Tokens of prompt and answer together that one sequence can hold, 16 to 1048576.'),
+  'kv-type': z.enum(['f16', 'q8_0']).optional().describe('Type of an element of the KV cache: f16 (16 bits) or q8_0 (8.5 bits).'),
+  threads: z.int().min(1).max(1024).optional().describe('CPU threads for the engine. Left out: measured.'),
+});
+
+const server = z.strictObject({
+  engine: z
+    .enum(['embedded', 'vllm'])
+    .describe('embedded: the small engine that comes with Aerie. vllm: a vLLM server that is already there (needs attach).'),
+  attach: serverUrl()
+    .optional()
+    .describe('Base URL of a server that is already there. Aerie never stops it. Left out: Aerie launches the server.'),
+  'api-key': secretName()
+    .optional()
+    .describe('Environment variable that holds the key, as $NAME. The key itself never stands in a run file.'),
+  flags: flags.optional().describe('Flags of an embedded server that Aerie launches: sequences, context, kv-type, threads.'),
+  port: z
+    .int()
+    .min(0)
+    .max(65_535)
+    .optional()
+    .describe('Port of a server that Aerie launches, 0 to 65535. Default 0: any free port.'),
+  name: name().optional().describe('Name in logs and records. Default: the engine and its place in the list, as embedded-0.'),
+});
+
+const rule = z.strictObject({
+  forbid: z
+    .strictObject({
+      'kv-cache': z.literal('below-16-bit').describe('below-16-bit: no element of the KV cache may have fewer than 16 bits.'),
+    })
+    .describe('What nobody may do, matched on what the server really does and never on how a flag is spelled.'),
+  because: text().describe('The reason, for the person who meets the rule.'),
+  by: text().describe('Who decided it.'),
+});
+
+const sampling = z.strictObject({
+  temperature: z
+    .number()
+    .min(0)
+    .max(2)
+    .default(0.7)
+    .describe('Temperature, 0 to 2; 0 always takes the likeliest token. Default 0.7.'),
+  'top-p': z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(1)
+    .describe('Share of the probability to sample from, above 0 to 1. Default 1: all of it.'),
+  'top-k': z.int().min(0).max(1_000_000).default(0).describe('Sample from the k likeliest tokens. Default 0: from all.'),
+  'max-tokens': z
+    .int()
+    .min(1)
+    .max(1_048_576)
+    .default(2048)
+    .describe('Most tokens one answer may have, 1 to 1048576. Default 2048.'),
+  // Engines take a signed 32-bit number.
+  seed: z
+    .int()
+    .min(0)
+    .max(2_147_483_647)
+    .default(0)
+    .describe('Seed of the run, 0 to 2147483647; each turn gets its own from it. Default 0.'),
+  thinking: z
+    .boolean()
+    .optional()
+    .describe('true or false: sent as enable_thinking to the chat template. Left out: the template decides.'),
+  'chat-template-kwargs': z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('Sent as chat_template_kwargs with every request. Default: none.'),
+  'extra-body': z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('More fields of the request body, spelled as the engine spells them. Default: none.'),
+});
+
+const partition = z.strictObject({
+  name: name().describe('Name of the partition, 1 to 64 of A-Z a-z 0-9 . _ -; its folder is named so.'),
+  from: text()
+    .refine((written) => !/^[a-z][a-z0-9+.-]+:\/\//i.test(written), {
+      error: 'must be the path of a file on this machine; this version reads no URLs and no hub paths',
+      abort: true,
+    })
+    .refine((written) => !written.startsWith('~'), { error: 'begins with ~, which only a shell understands; write the path out' })
+    .describe('File with the prompts; a path relative to the run file.'),
+  budget: count('must be a whole number of tokens from 1 up, as 500000, 500k or 20M; leave it out for no budget')
+    .optional()
+    .describe('Generated tokens this partition may spend, as 20000000 or 20M. Left out: no budget.'),
+  limit: count('must be a whole number of prompts from 1 up, as 20000 or 20k; leave it out for all')
+    .optional()
+    .describe('Most prompts to take from the file, as 20000 or 20k. Left out: all.'),
+  turns: z.literal('all').default('all').describe('Which user turns are answered. Default all, the only choice in this version.'),
+  truncated: z
+    .literal('keep')
+    .default('keep')
+    .describe('What becomes of an answer cut at max-tokens. Default keep (flagged), the only choice in this version.'),
+});
+
+export const runFile = z
+  .strictObject({
+    run: name().describe('Name of the run, 1 to 64 of A-Z a-z 0-9 . _ -; its folder is runs/NAME beside this file.'),
+    model: text()
+      .max(500) // longer than any path people type; stops a pasted document
+      .describe(
+        'default (a small model for the embedded engine), the path of a .gguf file, or a name on the hub as the server knows it.',
+      ),
+    servers: z
+      .array(server)
+      .min(1)
+      .prefault([{ engine: 'embedded' }])
+      .describe('The servers that answer. Default: one embedded server.'),
+    policy: z.array(rule).default([]).describe('What nobody may do, and why. Default: no rules.'),
+    sampling: sampling
+      .prefault({})
+      .describe('How tokens are chosen. Default: temperature 0.7, top-p 1, top-k 0, max-tokens 2048, seed 0.'),
+    partitions: z.array(partition).min(1).describe('Named sources of prompts, each with its own budget.'),
+    'attempt-timeout': duration()
+      .optional()
+      .describe('Most time one request may take, as 90s, 15m or 2h. Left out: worked out from what was asked.'),
+    // Large models load for a quarter of an hour and more; a server that is healthy and slow must not be given up.
+    patience: duration()
+      .default('30m')
+      .describe('How long a server may be away before the run stops, resumable, as 90s, 15m or 2h. Default 30m.'),
+    'in-flight': z
+      .int()
+      .min(1)
+      .max(4096) // beyond this, connections rather than the engine set the pace
+      .optional()
+      .describe('Requests in flight over all servers, 1 to 4096. Default 8 where every server is embedded, else 64.'),
+  })
+  .meta({
+    title: 'Aerie run file',
+    description: 'One generation run: which model, on which servers, from which prompts, how far.',
+  });
+
+export type RunFile = z.infer<typeof runFile>;
