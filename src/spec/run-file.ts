@@ -20,7 +20,12 @@ const flags = z.strictObject({
     .optional()
     .describe('Tokens of prompt and answer together that one sequence can hold, 16 to 1048576.'),
   'kv-type': z.enum(['f16', 'q8_0']).optional().describe('Type of an element of the KV cache: f16 (16 bits) or q8_0 (8.5 bits).'),
-  threads: z.int().min(1).max(1024).optional().describe('CPU threads for the engine. Left out: measured.'),
+  threads: z
+    .int()
+    .min(1)
+    .max(512)
+    .optional()
+    .describe('CPU threads for the engine, 1 to 512. Left out: the engine chooses by the cores there are.'),
 });
 
 const server = z.strictObject({
