@@ -8,7 +8,7 @@ import { answerChat, answerGenerate, refuseOtherModel } from './answers.ts';
 import { describeModels, describeServer, describeTokenizer } from './descriptions.ts';
 import type { LoadedModel } from './model.ts';
 import { refuseUnknownIds, tokenizeChat, tokenizeText } from './prompt.ts';
-import { BODIES, errorBody, parseBody, Refusal } from './wire.ts';
+import { BODIES, errorBody, parseBody, Refusal, type TokenizeBody } from './wire.ts';
 
 /** 64 MiB: far above any prompt that fits a context, far below what would hurt the process. */
 const BODY_BYTES = 64 * 2 ** 20;
@@ -41,23 +41,26 @@ export function createHttpApp({ model: loaded, now, log }: HttpAppParts): Hono {
   app.get('/server_info', (context) => context.json(describeServer(ready())));
   app.get('/tokenizer', (context) => context.json(describeTokenizer(ready())));
 
+  // A body is read before anything is refused: a connection closed on a client that still sends looks like a dead server.
   app.post('/v1/chat/completions', async (context) => {
-    const model = ready();
     const body = parseBody(BODIES.chat, await context.req.text());
+    const model = ready();
     return context.json(await answerChat(model, body, now(), context.req.raw.signal));
   });
   app.post('/generate', async (context) => {
-    const model = ready();
     const body = parseBody(BODIES.generate, await context.req.text());
+    const model = ready();
     return context.json(await answerGenerate(model, body, context.req.raw.signal));
   });
   app.post('/tokenize', async (context) => {
-    const tokens = tokenize(ready(), await context.req.text());
-    return context.json({ count: tokens.length, max_model_len: ready().flags.contextTokens, tokens });
+    const body = parseBody(BODIES.tokenize, await context.req.text());
+    const model = ready();
+    const tokens = tokenize(model, body);
+    return context.json({ count: tokens.length, max_model_len: model.flags.contextTokens, tokens });
   });
   app.post('/detokenize', async (context) => {
-    const model = ready();
     const body = parseBody(BODIES.detokenize, await context.req.text());
+    const model = ready();
     refuseOtherModel(model, body.model);
     refuseUnknownIds(model, body.tokens);
     return context.json({ prompt: model.decoder.textOf(body.tokens) });
@@ -75,8 +78,7 @@ export function createHttpApp({ model: loaded, now, log }: HttpAppParts): Hono {
   return app;
 }
 
-function tokenize(model: LoadedModel, text: string): number[] {
-  const body = parseBody(BODIES.tokenize, text);
+function tokenize(model: LoadedModel, body: TokenizeBody): number[] {
   refuseOtherModel(model, body.model);
   const { messages, prompt } = body;
   if (messages !== undefined && messages !== null && (prompt === undefined || prompt === null)) {

@@ -113,6 +113,7 @@ const tokenizeBody = z.looseObject({
   add_generation_prompt: z.boolean().nullish(),
   chat_template_kwargs: templateKwargs,
 });
+export type TokenizeBody = z.infer<typeof tokenizeBody>;
 
 const detokenizeBody = z.looseObject({ model: text.nullish(), tokens: tokenIds });
 
