@@ -1,0 +1,163 @@
+/**
+ * What a commit does: attempts are noted, turns kept, records entered, prompts set aside, in this order, so that one
+ * commit may finish a turn and then set its prompt aside (an answer that was paid for and is not kept).
+ *
+ * Tokens: a finished turn spends its tokens; a record spends what its turns have not spent yet; setting a prompt aside
+ * takes the tokens of its turns out of `spent`. `generated` only ever grows: by turns, by records, and by the attempts
+ * whose answer is not kept (every outcome but `completed`, whose tokens come with the turn or the record).
+ * All but the two that read run inside a transaction and throw `bug` on what the caller should have known; the transaction is then
+ * rolled back, so nothing of the commit is there.
+ */
+import { bug } from '../../base/errors.ts';
+import type { AsideRow, AttemptRow, Commit, CommittedRecord, FinishedTurn, PromptKey, SetAside } from '../ledger.ts';
+import type { Database } from './database.ts';
+import { staleFence } from './leases.ts';
+import { CounterChanges, partitionOrdinal } from './partitions.ts';
+import { number, text } from './row.ts';
+import { ShardChanges } from './shards.ts';
+
+export function applyCommit(database: Database, commit: Commit): void {
+  const changes = new CounterChanges(database);
+  const shards = new ShardChanges(database);
+  for (const attempt of commit.attempts) noteAttempt(database, changes, attempt);
+  countOutcomes(database, commit.attempts);
+  for (const turn of commit.turns) finishTurn(database, changes, turn);
+  for (const record of commit.records) enterRecord(database, { changes, shards }, record);
+  for (const aside of commit.asides) setPromptAside(database, changes, aside);
+  changes.write();
+  shards.write();
+}
+
+interface LeasedPrompt {
+  readonly ordinal: number;
+  readonly partition: number;
+  readonly answered: number;
+}
+
+/** The prompt, if it is leased with exactly this fence. */
+function leasedPrompt(database: Database, partition: number, key: PromptKey & { readonly fence: number }): LeasedPrompt {
+  const row = database.get(
+    `SELECT ordinal, answered FROM prompts WHERE partition = :partition AND id = :id AND state = 'leased' AND fence = :fence`,
+    { partition, id: key.id, fence: key.fence },
+  );
+  if (row === undefined) throw staleFence(key);
+  return { ordinal: number(row, 'ordinal'), partition, answered: number(row, 'answered') };
+}
+
+function noteAttempt(database: Database, changes: CounterChanges, attempt: AttemptRow): void {
+  const partition = changes.ordinalOf(attempt.partition);
+  const { turn, launch, outcome, status, because, tokens, id } = attempt;
+  const { changes: noted } = database.run(
+    `INSERT INTO attempts (prompt, turn, launch, started_at, ended_at, outcome, status, because, tokens)
+     SELECT ordinal, :turn, :launch, :startedAt, :endedAt, :outcome, :status, :because, :tokens
+     FROM prompts WHERE partition = :partition AND id = :id`,
+    {
+      ...{ turn, launch, outcome, status, because, tokens, partition, id },
+      startedAt: Math.round(attempt.startedAt),
+      endedAt: Math.round(attempt.endedAt),
+    },
+  );
+  if (noted !== 1) throw bug(`An attempt names prompt ${id}, which partition ${attempt.partition} does not have.`, { id });
+  if (outcome !== 'completed') changes.add(partition, { generatedTokens: tokens });
+}
+
+/** The totals beside the rows, so that `outcomeCounts` reads one row per outcome. */
+function countOutcomes(database: Database, attempts: readonly AttemptRow[]): void {
+  const counts = new Map<string, number>();
+  for (const { outcome } of attempts) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  for (const [outcome, added] of counts) {
+    database.run(
+      'INSERT INTO outcomes (outcome, attempts) VALUES (:outcome, :added) ON CONFLICT DO UPDATE SET attempts = attempts + :added',
+      { outcome, added },
+    );
+  }
+}
+
+function finishTurn(database: Database, changes: CounterChanges, finished: FinishedTurn): void {
+  const prompt = leasedPrompt(database, changes.ordinalOf(finished.partition), finished);
+  const { turn, body, tokens, launch } = finished;
+  if (turn !== prompt.answered) {
+    throw bug(`Turn ${turn} of prompt ${finished.id} was finished where turn ${prompt.answered} is next.`, {
+      id: finished.id,
+      turn,
+      next: prompt.answered,
+    });
+  }
+  const truncated = finished.truncated ? 1 : 0;
+  database.run(
+    'INSERT INTO turns (prompt, turn, body, tokens, truncated, launch) VALUES (:prompt, :turn, :body, :tokens, :truncated, :launch)',
+    { prompt: prompt.ordinal, turn, body, tokens, truncated, launch },
+  );
+  database.run('UPDATE prompts SET answered = answered + 1 WHERE ordinal = :ordinal', { ordinal: prompt.ordinal });
+  changes.add(prompt.partition, { spentTokens: tokens, generatedTokens: tokens, answers: 1, truncated });
+}
+
+function enterRecord(
+  database: Database,
+  { changes, shards }: { readonly changes: CounterChanges; readonly shards: ShardChanges },
+  record: CommittedRecord,
+): void {
+  const prompt = leasedPrompt(database, changes.ordinalOf(record.partition), record);
+  const kept = takeTurns(database, prompt);
+  const fresh = {
+    tokens: record.tokens - kept.tokens,
+    turns: record.turns - kept.turns,
+    truncated: record.truncated - kept.truncated,
+  };
+  if (Math.min(fresh.tokens, fresh.turns, fresh.truncated) < 0) {
+    throw bug(`The record of prompt ${record.id} holds less than the turns already finished.`, { id: record.id, ...fresh });
+  }
+  shards.append(prompt.partition, record);
+  const { shard, offset, bytes, sha256, tokens, turns, truncated, launch } = record;
+  database.run(
+    `INSERT INTO records (partition, shard, offset, bytes, sha256, prompt, tokens, turns, truncated, launch)
+     VALUES (:partition, :shard, :offset, :bytes, :sha256, :prompt, :tokens, :turns, :truncated, :launch)`,
+    { partition: prompt.partition, prompt: prompt.ordinal, shard, offset, bytes, sha256, tokens, turns, truncated, launch },
+  );
+  database.run(`UPDATE prompts SET state = 'done', answered = 0 WHERE ordinal = :ordinal`, { ordinal: prompt.ordinal });
+  changes.add(prompt.partition, {
+    ...{ leased: -1, done: 1, answers: fresh.turns, truncated: fresh.truncated },
+    ...{ spentTokens: fresh.tokens, generatedTokens: fresh.tokens },
+  });
+}
+
+function setPromptAside(database: Database, changes: CounterChanges, aside: SetAside): void {
+  const prompt = leasedPrompt(database, changes.ordinalOf(aside.partition), aside);
+  const lost = takeTurns(database, prompt);
+  database.run('INSERT INTO asides (prompt, because) VALUES (:prompt, :because)', {
+    prompt: prompt.ordinal,
+    because: aside.because,
+  });
+  database.run(`UPDATE prompts SET state = 'aside', answered = 0 WHERE ordinal = :ordinal`, { ordinal: prompt.ordinal });
+  changes.add(prompt.partition, {
+    ...{ leased: -1, aside: 1, spentTokens: -lost.tokens, answers: -lost.turns, truncated: -lost.truncated },
+  });
+}
+
+/** Takes the finished turns of a conversation out of the ledger; what they had counted is the answer. */
+function takeTurns(database: Database, prompt: LeasedPrompt): { tokens: number; turns: number; truncated: number } {
+  const taken = { tokens: 0, turns: 0, truncated: 0 };
+  if (prompt.answered === 0) return taken;
+  for (const row of database.all('DELETE FROM turns WHERE prompt = :prompt RETURNING tokens, truncated', {
+    prompt: prompt.ordinal,
+  })) {
+    taken.tokens += number(row, 'tokens');
+    taken.turns += 1;
+    taken.truncated += number(row, 'truncated');
+  }
+  return taken;
+}
+
+export function readSetAsides(database: Database, partition: string): readonly AsideRow[] {
+  const rows = database.all(
+    `SELECT id, because FROM asides JOIN prompts ON prompts.ordinal = asides.prompt
+     WHERE prompts.partition = :partition ORDER BY asides.prompt`,
+    { partition: partitionOrdinal(database, partition) },
+  );
+  return rows.map((row) => ({ partition, id: text(row, 'id'), because: text(row, 'because') }));
+}
+
+export function readOutcomeCounts(database: Database): Readonly<Record<string, number>> {
+  const rows = database.all('SELECT outcome, attempts FROM outcomes ORDER BY outcome');
+  return Object.fromEntries(rows.map((row) => [text(row, 'outcome'), number(row, 'attempts')]));
+}

@@ -1,0 +1,4 @@
+import { describeLedger } from '../../../test/contracts/ledger.ts';
+import { openSqliteLedger } from './open-ledger.ts';
+
+describeLedger('SQLite', openSqliteLedger);

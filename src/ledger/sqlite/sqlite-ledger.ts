@@ -1,0 +1,122 @@
+/** `Ledger` over one SQLite file: which calls are transactions, and the time of their events. The SQL is in the files of each concern. */
+import type { Event, Facts, Happening } from '../../base/events.ts';
+import type {
+  AsideRow,
+  Commit,
+  EnrolBatch,
+  LaunchRow,
+  Lease,
+  Ledger,
+  LiveRecord,
+  PartitionCounters,
+  PartitionSettings,
+  PromptKey,
+  ShardRow,
+} from '../ledger.ts';
+import { applyCommit, readOutcomeCounts, readSetAsides } from './commits.ts';
+import type { Database } from './database.ts';
+import { enrolBatch, findKnownIds } from './enrolment.ts';
+import { appendEvents, readEvents } from './events.ts';
+import { insertLaunch } from './launches.ts';
+import { giveLeasesBack, leasePrompts, releaseAllLeases } from './leases.ts';
+import { readIdentity, writeIdentity } from './meta.ts';
+import { declarePartitions, readPartitions } from './partitions.ts';
+import { readLiveRecords, readShards, sealShardRow } from './shards.ts';
+
+/** The default of `events(after)`: a page that a terminal or a browser can take at once. */
+const EVENTS_PAGE = 1000;
+
+export class SqliteLedger implements Ledger {
+  readonly #database: Database;
+  readonly #clock: { now(): number };
+
+  constructor(database: Database, clock: { now(): number }) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  identity(): Facts {
+    return readIdentity(this.#database);
+  }
+
+  setIdentity(facts: Facts): void {
+    this.#database.transaction(() => writeIdentity(this.#database, facts));
+  }
+
+  declarePartitions(settings: readonly PartitionSettings[]): void {
+    this.#database.transaction(() => declarePartitions(this.#database, settings));
+  }
+
+  partitions(): readonly PartitionCounters[] {
+    return readPartitions(this.#database);
+  }
+
+  knownIds(partition: string, ids: readonly string[]): ReadonlySet<string> {
+    return findKnownIds(this.#database, partition, ids);
+  }
+
+  enrol(batch: EnrolBatch): readonly Event[] {
+    return this.#telling(batch.happenings, () => enrolBatch(this.#database, batch));
+  }
+
+  lease(partition: string, n: number, onlyUnfinished = false): readonly Lease[] {
+    if (n <= 0) return [];
+    return this.#database.transaction(() => leasePrompts(this.#database, { partition, n, onlyUnfinished }));
+  }
+
+  unlease(keys: readonly (PromptKey & { readonly fence: number })[]): void {
+    this.#database.transaction(() => giveLeasesBack(this.#database, keys));
+  }
+
+  releaseLeases(): number {
+    return this.#database.transaction(() => releaseAllLeases(this.#database));
+  }
+
+  commit(commit: Commit): readonly Event[] {
+    return this.#telling(commit.happenings, () => applyCommit(this.#database, commit));
+  }
+
+  recordLaunch(launch: LaunchRow): number {
+    return this.#database.transaction(() => insertLaunch(this.#database, launch));
+  }
+
+  emit(happenings: readonly Happening[]): readonly Event[] {
+    return this.#telling(happenings, () => {});
+  }
+
+  events(after: number, most = EVENTS_PAGE): readonly Event[] {
+    return readEvents(this.#database, after, most);
+  }
+
+  shards(): readonly ShardRow[] {
+    return readShards(this.#database);
+  }
+
+  sealShard(partition: string, number: number, sha256: string, happening: Happening): readonly Event[] {
+    return this.#telling([happening], () => sealShardRow(this.#database, { partition, number, sha256 }));
+  }
+
+  liveRecords(partition: string): Iterable<LiveRecord> {
+    return { [Symbol.iterator]: () => readLiveRecords(this.#database, partition) };
+  }
+
+  setAsides(partition: string): readonly AsideRow[] {
+    return readSetAsides(this.#database, partition);
+  }
+
+  outcomeCounts(): Readonly<Record<string, number>> {
+    return readOutcomeCounts(this.#database);
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  /** The work and the events that tell of it, in one transaction. */
+  #telling(happenings: readonly Happening[], work: () => void): readonly Event[] {
+    return this.#database.transaction(() => {
+      work();
+      return appendEvents(this.#database, Math.round(this.#clock.now()), happenings);
+    });
+  }
+}

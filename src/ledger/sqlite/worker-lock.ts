@@ -1,0 +1,98 @@
+/**
+ * One worker per run. The right to work is an exclusive lock on `lock.sqlite`, which the system drops with the process,
+ * even after kill -9; a file with a pid would outlive its process. The holder's name lies beside it in `lock.json`, for
+ * the message alone: it decides nothing and may be old.
+ *
+ * States: free → held (`holdRun`) → free (`release`, or the end of the process).
+ * On failure: `ledger.held-elsewhere` with the holder's name, `disk.*`.
+ * Nothing else in this process may open and close `lock.sqlite`: that would drop the lock (POSIX record locks).
+ */
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AerieError } from '../../base/errors.ts';
+import { explainSqliteError, isBusy } from './sqlite-error.ts';
+
+export interface Holder {
+  readonly pid: number;
+  readonly host: string;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+}
+
+export interface HeldRun {
+  /** Gives the run back. A second call does nothing. */
+  release(): void;
+}
+
+export function holdRun(folder: string, holder: Holder): HeldRun {
+  const path = join(folder, 'lock.sqlite');
+  const namePath = join(folder, 'lock.json');
+  const connection = takeLock(path, namePath);
+  try {
+    writeName(namePath, holder);
+  } catch (thrown) {
+    connection.close();
+    throw explainSqliteError(thrown, namePath);
+  }
+  return {
+    release: () => {
+      if (!connection.isOpen) return;
+      rmSync(namePath, { force: true }); // while still held: the next holder's name must not be the one removed
+      connection.close();
+    },
+  };
+}
+
+function takeLock(path: string, namePath: string): DatabaseSyncInstance {
+  let connection: DatabaseSyncInstance | undefined;
+  try {
+    // 0: a run that is held stays held for hours, waiting would only hide that.
+    connection = new DatabaseSync(path, { timeout: 0 });
+    // Not WAL, where an exclusive transaction would leave readers in and need shared memory.
+    connection.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE;');
+    return connection;
+  } catch (thrown) {
+    connection?.close();
+    throw isBusy(thrown) ? heldElsewhere(path, readName(namePath), thrown) : explainSqliteError(thrown, path);
+  }
+}
+
+function heldElsewhere(path: string, holder: Holder | undefined, cause: unknown): AerieError {
+  const who = holder === undefined ? 'a worker that has not written its name' : `pid ${holder.pid} on ${holder.host}`;
+  const since = holder === undefined ? '' : ` since ${new Date(holder.startedAt).toISOString()}`;
+  const end = holder === undefined ? `fuser ${path}` : `kill -INT ${holder.pid}`;
+  const where = holder === undefined ? 'shows who holds it' : `on ${holder.host}: it drains, commits and ends`;
+  return new AerieError(
+    'ledger.held-elsewhere',
+    `This run is being worked on by ${who}${since}.`,
+    {
+      because: `${path} is locked; the lock falls with its process, so that process is alive`,
+      remedy: `Watch it with: aerie status\nor end it with: ${end}   (${where}), then type the same command.`,
+      facts: holder === undefined ? { path } : { path, pid: holder.pid, host: holder.host, startedAt: holder.startedAt },
+    },
+    cause,
+  );
+}
+
+/** Renamed into place, so that a reader never sees half a name. */
+function writeName(path: string, holder: Holder): void {
+  const fresh = `${path}.new`;
+  writeFileSync(fresh, `${JSON.stringify(holder)}\n`);
+  renameSync(fresh, path);
+}
+
+function readName(path: string): Holder | undefined {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    return isHolder(value) ? value : undefined;
+  } catch {
+    return undefined; // not written yet, or just removed: the message then does without a name
+  }
+}
+
+function isHolder(value: unknown): value is Holder {
+  if (typeof value !== 'object' || value === null) return false;
+  const { pid, host, startedAt } = value as Readonly<Record<string, unknown>>;
+  return typeof pid === 'number' && typeof host === 'string' && typeof startedAt === 'number';
+}

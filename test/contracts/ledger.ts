@@ -1,0 +1,301 @@
+/**
+ * What every ledger must do, as tests over a factory. `src/ledger/sqlite/sqlite-ledger.test.ts` runs them on SQLite.
+ * A ledger is opened at a path of a fresh folder; opening the same path again after `close` is a restart.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { EnrolBatch, FinishedTurn, Lease, Ledger, PartitionCounters } from '../../src/ledger/ledger.ts';
+import { attempt, batch, commitOf, enrolled, launch, prompt, recordOf, turnOf } from './ledger-rows.ts';
+
+export type OpenLedger = (path: string, options: { readonly clock: { now(): number } }) => Ledger;
+
+export function describeLedger(name: string, openLedger: OpenLedger): void {
+  describe(`${name} as a ledger`, () => {
+    const clock = { now: () => 1_000 };
+    let folder = '';
+    let ledger: Ledger;
+    const open = () => openLedger(join(folder, 'ledger.sqlite'), { clock });
+    const reopen = () => {
+      ledger.close();
+      ledger = open();
+    };
+    const counters = (partition = 'B1') => ledger.partitions().find((row) => row.name === partition) as PartitionCounters;
+    const begin = (prompts: number, more: Partial<EnrolBatch> = {}) => {
+      ledger.declarePartitions([{ name: 'B1', budget: 0, limit: 0 }]);
+      ledger.recordLaunch(launch);
+      ledger.enrol(batch({ prompts: enrolled(prompts), ...more }));
+    };
+
+    beforeEach(() => {
+      folder = mkdtempSync(join(tmpdir(), 'aerie-ledger-'));
+      ledger = open();
+    });
+    afterEach(() => {
+      ledger.close();
+      rmSync(folder, { recursive: true });
+    });
+
+    describe('settings', () => {
+      test('the identity of a run is empty until it is set, and survives a restart', () => {
+        expect(ledger.identity()).toEqual({});
+        ledger.setIdentity({ model: 'm', seed: 7 });
+        reopen();
+        expect(ledger.identity()).toEqual({ model: 'm', seed: 7 });
+      });
+
+      test('budgets and limits rise and never fall, and none is higher than every number', () => {
+        ledger.declarePartitions([{ name: 'B1', budget: 100, limit: 10 }]);
+        ledger.declarePartitions([{ name: 'B1', budget: 50, limit: 20 }]);
+        expect(counters()).toMatchObject({ budget: 100, limit: 20, ordinal: 0 });
+        ledger.declarePartitions([
+          { name: 'B2', budget: 5, limit: 5 },
+          { name: 'B1', budget: 0, limit: 0 },
+        ]);
+        ledger.declarePartitions([{ name: 'B1', budget: 100, limit: 10 }]);
+        expect(counters()).toMatchObject({ budget: 0, limit: 0 });
+        expect(ledger.partitions().map((row) => row.name)).toEqual(['B1', 'B2']);
+      });
+
+      test('a raised limit reopens the source it had closed', () => {
+        ledger.declarePartitions([{ name: 'B1', budget: 0, limit: 2 }]);
+        ledger.enrol(batch({ prompts: enrolled(2), enrolment: 'limited' }));
+        ledger.declarePartitions([{ name: 'B1', budget: 0, limit: 2 }]);
+        expect(counters().enrolment).toBe('limited');
+        ledger.declarePartitions([{ name: 'B1', budget: 0, limit: 3 }]);
+        expect(counters().enrolment).toBe('open');
+      });
+
+      test('a partition that was never declared is a bug', () => {
+        expect(() => ledger.lease('nowhere', 1)).toThrow(/knows no partition nowhere/);
+      });
+    });
+
+    describe('enrolment', () => {
+      test('a batch brings its prompts, its counts and its place in the source', () => {
+        begin(3, { duplicates: 1, rejected: 2, sourceRows: 6, promptsBytes: 300, rejectedBytes: 40, enrolment: 'complete' });
+        const pin = { path: 'b1.jsonl', bytes: 10, mtimeMs: 12.5, sha256: 'aa', hashedBytes: 10 };
+        ledger.enrol(batch({ sourceRows: 7, duplicates: 1, pin }));
+        expect(counters()).toMatchObject({ enrolled: 3, waiting: 3, duplicates: 2, rejected: 2, sourceRows: 7, pin });
+      });
+
+      test('known ids are those of this partition alone', () => {
+        begin(3);
+        ledger.declarePartitions([{ name: 'B2', budget: 0, limit: 0 }]);
+        expect(ledger.knownIds('B1', ['p1', 'p9'])).toEqual(new Set(['p1']));
+        expect(ledger.knownIds('B2', ['p1'])).toEqual(new Set());
+        expect(ledger.knownIds('B1', [])).toEqual(new Set());
+      });
+
+      test('a batch with one known id leaves nothing behind', () => {
+        begin(2);
+        const again = batch({
+          prompts: [prompt('new'), prompt('p1')],
+          sourceRows: 99,
+          happenings: [{ kind: 'partition.enrolled', subject: 'B1', facts: {} }],
+        });
+        expect(() => ledger.enrol(again)).toThrow();
+        expect(ledger.knownIds('B1', ['new'])).toEqual(new Set());
+        expect(counters()).toMatchObject({ enrolled: 2, sourceRows: 0 });
+        expect(ledger.events(0)).toEqual([]);
+      });
+    });
+
+    describe('leases', () => {
+      test('prompts are leased in the order of the source, each once', () => {
+        begin(5);
+        expect(ledger.lease('B1', 3).map((lease) => lease.id)).toEqual(['p0', 'p1', 'p2']);
+        expect(ledger.lease('B1', 3).map((lease) => lease.id)).toEqual(['p3', 'p4']);
+        expect(ledger.lease('B1', 3)).toEqual([]);
+        expect(counters()).toMatchObject({ waiting: 0, leased: 5 });
+      });
+
+      test('a restart makes leased prompts wait again, and their next fence is higher', () => {
+        begin(2);
+        const [before] = ledger.lease('B1', 1);
+        reopen();
+        expect(ledger.releaseLeases()).toBe(1);
+        const [after] = ledger.lease('B1', 1);
+        expect(after).toEqual({ ...before, fence: (before?.fence ?? 0) + 1 });
+      });
+
+      test('begun conversations come first, with the turns they have', () => {
+        begin(3);
+        const leases = ledger.lease('B1', 3);
+        ledger.commit(commitOf({ turns: [turnOf(leases[2], 0), turnOf(leases[2], 1, { body: '"second"' })] }));
+        expect(ledger.releaseLeases()).toBe(3);
+        expect(ledger.lease('B1', 9, true).map((lease) => [lease.id, lease.finishedTurns])).toEqual([
+          ['p2', ['"turn 0"', '"second"']],
+        ]);
+        expect(ledger.releaseLeases()).toBe(1);
+        expect(ledger.lease('B1', 2).map((lease) => lease.id)).toEqual(['p2', 'p0']);
+      });
+
+      test('a lease that was given back cannot be committed nor given back again', () => {
+        begin(1);
+        const leases = ledger.lease('B1', 1);
+        ledger.unlease(leases);
+        expect(counters()).toMatchObject({ waiting: 1, leased: 0 });
+        expect(() => ledger.unlease(leases)).toThrow(/not leased with fence/);
+        expect(() => ledger.commit(commitOf({ records: [recordOf(leases[0])] }))).toThrow(/not leased with fence/);
+      });
+    });
+
+    describe('commits', () => {
+      test('a record spends only what its turns have not spent, and its turns are gone', () => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1);
+        ledger.commit(commitOf({ turns: [turnOf(lease, 0, { tokens: 30, truncated: true })] }));
+        expect(counters()).toMatchObject({ spentTokens: 30, generatedTokens: 30, answers: 1, truncated: 1, leased: 1 });
+        ledger.commit(commitOf({ records: [recordOf(lease, { tokens: 50, turns: 2, truncated: 1 })] }));
+        expect(counters()).toMatchObject({ spentTokens: 50, generatedTokens: 50, answers: 2, truncated: 1, leased: 0, done: 1 });
+        expect(ledger.releaseLeases()).toBe(0);
+        expect(ledger.lease('B1', 1)).toEqual([]);
+      });
+
+      test('a commit with one stale fence leaves nothing behind', () => {
+        begin(2);
+        const [first, second] = ledger.lease('B1', 2) as [Lease, Lease];
+        const before = counters();
+        const mixed = commitOf({
+          turns: [turnOf(first, 0)],
+          records: [recordOf({ ...second, fence: second.fence - 1 })],
+          attempts: [attempt(first)],
+          happenings: [{ kind: 'prompt.set-aside', subject: 'p0', facts: {} }],
+        });
+        expect(() => ledger.commit(mixed)).toThrow(/not leased with fence/);
+        expect(counters()).toEqual(before);
+        expect([ledger.events(0), ledger.shards(), ledger.outcomeCounts()]).toEqual([[], [], {}]);
+      });
+
+      test.each([
+        ['twice', 0],
+        ['before the one before it', 2],
+      ])('a turn cannot be finished %s', (_, turn) => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1);
+        ledger.commit(commitOf({ turns: [turnOf(lease, 0)] }));
+        expect(() => ledger.commit(commitOf({ turns: [turnOf(lease, turn)] }))).toThrow(/turn 1 is next/);
+      });
+
+      test('a prompt that is done cannot get a second record', () => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1);
+        const record = recordOf(lease);
+        ledger.commit(commitOf({ records: [record] }));
+        expect(() => ledger.commit(commitOf({ records: [{ ...record, offset: record.bytes }] }))).toThrow(/not leased/);
+        expect([...ledger.liveRecords('B1')]).toHaveLength(1);
+      });
+
+      test('a record that holds less than its finished turns is refused', () => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1);
+        ledger.commit(commitOf({ turns: [turnOf(lease, 0, { tokens: 30 })] }));
+        expect(() => ledger.commit(commitOf({ records: [recordOf(lease, { tokens: 29 })] }))).toThrow(/less than the turns/);
+      });
+
+      test('setting a prompt aside takes its turns out of the budget and keeps what they cost', () => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1) as [Lease];
+        ledger.commit(
+          commitOf({
+            turns: [turnOf(lease, 0, { tokens: 30, truncated: true })],
+            asides: [{ ...lease, because: 'poison: failed 5 times' }],
+          }),
+        );
+        expect(counters()).toMatchObject({ spentTokens: 0, generatedTokens: 30, answers: 0, truncated: 0, aside: 1, leased: 0 });
+        expect(ledger.setAsides('B1')).toEqual([{ partition: 'B1', id: 'p0', because: 'poison: failed 5 times' }]);
+      });
+
+      test('attempts are counted by outcome, and what they wasted is generated and never spent', () => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1);
+        const attempts = [
+          attempt(lease),
+          attempt(lease, { outcome: 'malformed', tokens: 7 }),
+          attempt(lease, { outcome: 'malformed', tokens: 5 }),
+        ];
+        ledger.commit(commitOf({ attempts }));
+        expect(ledger.outcomeCounts()).toEqual({ completed: 1, malformed: 2 });
+        expect(counters()).toMatchObject({ spentTokens: 0, generatedTokens: 12 });
+      });
+
+      test('what belongs to no launch is refused', () => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1);
+        expect(() => ledger.commit(commitOf({ records: [recordOf(lease, { launch: 99 })] }))).toThrow();
+      });
+    });
+
+    describe('shards', () => {
+      test('a shard is there from its first record and grows by what is committed', () => {
+        begin(3);
+        const [a, b, c] = ledger.lease('B1', 3);
+        ledger.commit(commitOf({ records: [recordOf(a, { offset: 0, bytes: 10 }), recordOf(b, { offset: 10, bytes: 5 })] }));
+        ledger.commit(commitOf({ records: [recordOf(c, { shard: 1, offset: 0, bytes: 7 })] }));
+        const open = { partition: 'B1', sealed: false, sha256: '' };
+        expect(ledger.shards()).toEqual([
+          { ...open, number: 0, committedBytes: 15, records: 2 },
+          { ...open, number: 1, committedBytes: 7, records: 1 },
+        ]);
+        expect([...ledger.liveRecords('B1')].map(({ id, shard, offset }) => [id, shard, offset])).toEqual([
+          ['p0', 0, 0],
+          ['p1', 0, 10],
+          ['p2', 1, 0],
+        ]);
+      });
+
+      test('a gap between two records is refused', () => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1);
+        expect(() => ledger.commit(commitOf({ records: [recordOf(lease, { offset: 1 })] }))).toThrow(
+          /begins at byte 1 of shard 0, which ends at 0/,
+        );
+      });
+
+      test('a sealed shard takes no record and is sealed once', () => {
+        begin(2);
+        const [a, b] = ledger.lease('B1', 2);
+        ledger.commit(commitOf({ records: [recordOf(a, { bytes: 10 })] }));
+        const happening = { kind: 'shard.sealed', subject: 'B1', facts: { shard: 0 } } as const;
+        expect(ledger.sealShard('B1', 0, 'ff', happening)).toEqual([{ ...happening, n: 1, at: 1_000 }]);
+        expect(ledger.shards()).toMatchObject([{ sealed: true, sha256: 'ff' }]);
+        expect(() => ledger.sealShard('B1', 0, 'ff', happening)).toThrow(/not open/);
+        expect(() => ledger.commit(commitOf({ records: [recordOf(b, { offset: 10 })] }))).toThrow(/sealed/);
+      });
+
+      test('live records can be walked while others are committed', () => {
+        const many = 2_500; // more than two pages of any reasonable size
+        begin(many);
+        const records = ledger.lease('B1', many).map((lease, index) => recordOf(lease, { offset: index, bytes: 1 }));
+        ledger.commit(commitOf({ records: records.slice(0, -1) }));
+        const seen: string[] = [];
+        for (const record of ledger.liveRecords('B1')) {
+          if (seen.length === 0) ledger.commit(commitOf({ records: records.slice(-1) }));
+          seen.push(record.id);
+        }
+        expect(seen).toEqual(records.map((record) => record.id));
+      });
+    });
+
+    describe('events', () => {
+      const happening = { kind: 'run.started', subject: 'r', facts: { prompts: 3, resumed: false, name: 'x' } } as const;
+
+      test('they are numbered in order over a restart, and read after a number', () => {
+        expect(ledger.emit([happening, happening]).map((event) => event.n)).toEqual([1, 2]);
+        reopen();
+        expect(ledger.emit([happening])).toEqual([{ ...happening, n: 3, at: 1_000 }]);
+        expect(ledger.events(1, 1)).toEqual([{ ...happening, n: 2, at: 1_000 }]);
+        expect(ledger.events(0).map((event) => event.n)).toEqual([1, 2, 3]);
+      });
+
+      test('those of a commit are numbered with it', () => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1);
+        const turns: FinishedTurn[] = [turnOf(lease, 0)];
+        expect(ledger.commit(commitOf({ turns, happenings: [happening] }))).toEqual([{ ...happening, n: 1, at: 1_000 }]);
+      });
+    });
+  });
+}
