@@ -31,6 +31,7 @@ const WRONG: readonly (readonly [code: string, records: readonly unknown[], more
   ['record-shape', [{ ...sampleRecord(), inexactBecause: null }]],
   ['record-shape', [sampleRecord({ turns: [] })]],
   ['record-shape', ['not a record']],
+  ['record-unreadable', [{ partition: 'B1', id: 'abc', unreadable: 'its sha256 is another' }]],
   ['duplicate-key', [sampleRecord(), sampleRecord()]],
   ['message-order', [sampleRecord({ messages: [] })]],
   [
@@ -62,7 +63,8 @@ const WRONG: readonly (readonly [code: string, records: readonly unknown[], more
   ['unpaired-surrogate', [sampleRecord({ turns: [sampleTurn({ text: 'half \ud800' })] })]],
   ['nul-character', [sampleRecord({ turns: [sampleTurn({ text: 'a\u0000' })] })]],
   ['think-marker', [sampleRecord({ turns: [sampleTurn({ text: '</think> four' })] })]],
-  ['empty-content', [sampleRecord({ turns: [sampleTurn({ text: ' ' })] })]],
+  ['empty-content', [sampleRecord({ turns: [sampleTurn({ text: ' ' })], flags: ['empty-answer'] })]],
+  ['flags-differ', [sampleRecord({ flags: ['empty-answer'] })]],
   ['history-retokenised', [sampleRecord({ turns: second({}), flags: ['history-retokenised'] })]],
   ['truncated', [sampleRecord({ turns: [sampleTurn({ outputIds: [20] })] })]],
   ['not-exact', [sampleRecord(inexact)]],

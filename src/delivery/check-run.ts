@@ -13,8 +13,16 @@ import { findInTokens } from './findings/token-findings.ts';
 import { findInTurns } from './findings/turn-findings.ts';
 import type { Decoder } from '../tokens/decoder.ts';
 
+/** Stands in `records` for a record whose bytes could not be read back. */
+export interface UnreadableRecord {
+  readonly partition: string;
+  readonly id: string;
+  /** What is wrong with the bytes. */
+  readonly unreadable: string;
+}
+
 export interface CheckRequest extends CheckFacts {
-  /** What claims to be `TrainingRecord`s: the shape is checked too. */
+  /** What claims to be `TrainingRecord`s, parsed and not yet trusted (the shape is checked here), and `UnreadableRecord`s. */
   readonly records: AsyncIterable<unknown>;
   /** Without it, ids are not compared with texts. */
   readonly decoder?: Pick<Decoder, 'decode'>;
@@ -84,12 +92,17 @@ export function hasErrors(result: CheckResult): boolean {
 
 function examine(value: unknown, request: CheckRequest): { codes: Set<FindingCode>; drift: DecodeCount } {
   const drift: DecodeCount = { rows: 0, differing: 0 };
+  if (isUnreadable(value)) return { codes: new Set(['record-unreadable']), drift };
   if (!isRecordShape(value)) return { codes: new Set(['record-shape']), drift };
   const codes = new Set<FindingCode>([...findInTokens(value, request), ...findInTurns(value), ...findInTexts(value)]);
   if (request.decoder === undefined || codes.has('id-out-of-range')) return { codes, drift };
   const decoded = countDecodeDifferences(value, request, request.decoder);
   if (decoded.differing > 0) codes.add('text-differs');
   return { codes, drift: decoded };
+}
+
+function isUnreadable(value: unknown): value is UnreadableRecord {
+  return typeof value === 'object' && value !== null && 'unreadable' in value;
 }
 
 /** A line without a usable key is named by its place. */

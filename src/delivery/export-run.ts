@@ -21,8 +21,9 @@ import { type ExportPartition, type ExportResult, type ExportTarget, renderManif
 import { type ExportSource, writePartition } from './write-partition.ts';
 
 /**
- * SpecForge holds a whole file as Python lists, about 47 bytes of memory a token (measured), and a token takes about 8
- * bytes in the file: a 64 MiB part is 8 million tokens and 0.4 GB there, and at 0.3 million tokens/s read in half a minute.
+ * SpecForge holds a whole file as Python lists, about 47 bytes of memory a token, and reads 0.3 million tokens/s (both
+ * measured). A token takes 10 to 15 bytes in the file, so 64 MiB is about 5 million tokens: a quarter of a gigabyte there,
+ * read in a quarter of a minute.
  */
 export const DEFAULT_PART_BYTES = 64 * 2 ** 20;
 

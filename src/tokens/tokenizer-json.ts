@@ -4,7 +4,8 @@
  *
  * Promises: every id keeps its token; control tokens are special; nothing is normalised, because llama.cpp does not
  * normalise and the engine's ids are the truth. Decoding is right for every byte-level vocabulary. Encoding is right where
- * the splitting rule (`pre`) is known; for others a note says that it is GPT-2's.
+ * the splitting rule (`pre`) is known; for others a note says that it is GPT-2's. One known difference: JavaScript counts
+ * U+FEFF as white space and U+0085 not, llama.cpp the other way round, so text with these may be split elsewhere.
  * On failure: a vocabulary that is not byte-level BPE gives `undefined` (the run then has no decoder).
  */
 

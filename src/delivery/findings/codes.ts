@@ -16,6 +16,11 @@ export interface FindingKind {
 const REPORT = 'aerie check RUN --json   shows the ids; please report it, the records are kept as they are';
 
 export const FINDINGS = {
+  'record-unreadable': {
+    severity: 'error',
+    sentence: 'cannot be read back: their bytes are not the ones that were committed',
+    next: 'put back a copy of records/ in the run folder, or of the whole run folder; nothing was changed by looking',
+  },
   'record-shape': { severity: 'error', sentence: 'have keys or types that a record does not have', next: REPORT },
   'duplicate-key': { severity: 'error', sentence: 'come twice: the same partition and id', next: REPORT },
   'message-order': {

@@ -10,7 +10,8 @@ export function findInTokens(record: TrainingRecord, facts: CheckFacts): Set<Fin
   for (const turn of record.turns) {
     const promptLength = turn.continues + turn.promptIds.length;
     const outputLength = turn.outputIds.length;
-    if (![...turn.promptIds, ...turn.outputIds].every((id) => isIdBelow(id, limit))) found.add('id-out-of-range');
+    const isInRange = (id: number) => isIdBelow(id, limit);
+    if (!turn.promptIds.every(isInRange) || !turn.outputIds.every(isInRange)) found.add('id-out-of-range');
     if (promptLength === 0 || outputLength === 0) found.add('ids-missing');
     if (turn.usage.prompt !== promptLength || turn.usage.completion !== outputLength) found.add('usage-differs');
     if (facts.contextTokens > 0 && promptLength + outputLength > facts.contextTokens) found.add('longer-than-context');

@@ -10,6 +10,8 @@ export function findInTurns(record: TrainingRecord): Set<FindingCode> {
   const isTruncated = record.turns.some((turn) => turn.finish === 'length');
   if (isTruncated) found.add('truncated');
   if (isTruncated !== record.flags.includes('truncated')) found.add('flags-differ');
+  const isAnswerEmpty = record.turns.some((turn) => turn.text.trim() === '' && turn.toolCalls.length === 0);
+  if (isAnswerEmpty !== record.flags.includes('empty-answer')) found.add('flags-differ');
   if (!record.exact) {
     found.add('not-exact');
     if (record.inexactBecause === '') found.add('flags-differ');
