@@ -17,6 +17,7 @@ export const EVENT_KINDS = [
   'partition.budget-reached',
   'partition.finished',
   'server.starting',
+  'server.waiting',
   'server.ready',
   'server.lost',
   'server.stopped',

@@ -33,6 +33,7 @@ export interface Reply {
   readonly reasoning: string;
   readonly toolCalls: readonly ToolCall[];
   readonly finish: 'stop' | 'length' | 'tool-calls';
+  readonly endsWithStopId: boolean;
   readonly usage: { readonly prompt: number; readonly completion: number; readonly cached: number };
 }
 
@@ -44,7 +45,7 @@ export interface Reply {
  * - `failed`: the server answered 5xx; it may be this prompt, it may be the server.
  * - `lost`: no answer (refused or reset connection, deadline, engine death); says nothing about the prompt alone.
  * - `malformed`: an answer that contradicts itself (counts, ids, not JSON).
- * - `unauthorised`: 401, 403: every request will end so.
+ * - `unauthorised`: 401, 403, 404, 405: the key, the path or the model name is wrong; every request will end so.
  * - `abandoned`: Aerie itself gave it up (second Ctrl-C, SIGTERM).
  */
 export type Outcome =
@@ -73,6 +74,13 @@ export interface ServerFacts {
   readonly sequences: number;
 }
 
+export interface TurnReply {
+  readonly status: number;
+  readonly body: string;
+  /** From `Retry-After`, 0 when absent. */
+  readonly retryAfterMs: number;
+}
+
 export interface Exactness {
   readonly exact: boolean;
   readonly because: string;
@@ -87,11 +95,8 @@ export interface Dialect {
   /** Only the status code counts: a 200 with an empty body is ready. */
   isReady(status: number): boolean;
   renderTurn(turn: TurnRequest): EngineRequest;
-  /** A 200 reply → an outcome, with its counts and ids verified against each other and against `facts`. Other statuses too. */
-  readReply(
-    reply: { readonly status: number; readonly body: string; readonly retryAfterMs: number },
-    facts: ServerFacts,
-  ): Outcome;
+  /** Any reply to a turn → an outcome; counts and ids are verified against each other, against `facts` and the cap asked for. */
+  readReply(reply: TurnReply, facts: ServerFacts, maxTokens: number): Outcome;
   renderDetokenize(ids: readonly number[]): EngineRequest;
   /** The text of the ids, or undefined where the server does not answer as expected. */
   readDetokenize(reply: { readonly status: number; readonly body: string }): string | undefined;

@@ -1,0 +1,160 @@
+/**
+ * One turn as an OpenAI chat completion with vLLM's `return_token_ids` extension: rendering the request and judging
+ * the reply. A reply is believed only when its counts, ids and finish agree; everything else is an outcome with a
+ * reason, never an exception, because replies are untrusted input.
+ */
+import type { ToolCall } from '../base/conversation.ts';
+import type { EngineRequest, Outcome, Reply, ServerFacts, TurnReply, TurnRequest } from './dialect.ts';
+
+export function renderChat(turn: TurnRequest): EngineRequest {
+  const { sampling } = turn;
+  const body = {
+    model: turn.model,
+    messages: turn.messages.map(({ role, content }) => ({ role, content })),
+    max_tokens: sampling.maxTokens,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    ...(sampling.topK > 0 ? { top_k: sampling.topK } : {}),
+    seed: turn.seed,
+    stream: false,
+    return_token_ids: true,
+    ...(Object.keys(turn.templateKwargs).length > 0 ? { chat_template_kwargs: turn.templateKwargs } : {}),
+    ...turn.extraBody,
+  };
+  return { method: 'POST', path: '/v1/chat/completions', body: JSON.stringify(body) };
+}
+
+export function readChat(reply: TurnReply, facts: ServerFacts, maxTokens: number): Outcome {
+  if (reply.status !== 200) return outcomeOfStatus(reply);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(reply.body);
+  } catch {
+    return malformed(`200 with ${reply.body.length} characters that are not JSON`);
+  }
+  const answer = looseObject(parsed);
+  const choice = looseObject(Array.isArray(answer['choices']) ? answer['choices'][0] : undefined);
+  const message = looseObject(choice['message']);
+  if (choice['message'] === undefined) return malformed('no choices[0].message in the reply');
+  const content = message['content'] ?? '';
+  if (typeof content !== 'string') return malformed(`message.content is ${typeof content}, not text`);
+
+  const promptIds = answer['prompt_token_ids'] ?? choice['prompt_token_ids'];
+  const outputIds = choice['token_ids'];
+  const usage = readUsage(answer['usage']);
+  const wrong =
+    idProblem('prompt_token_ids', promptIds, facts.vocabularySize) ??
+    idProblem('token_ids', outputIds, facts.vocabularySize) ??
+    countProblem(promptIds as number[], outputIds as number[], usage);
+  if (wrong !== undefined) return malformed(wrong);
+
+  const finish = readFinish(choice['finish_reason']);
+  if (finish === undefined)
+    return malformed(`finish_reason ${JSON.stringify(choice['finish_reason'])} is none of stop, length, tool_calls`);
+  const last = (outputIds as number[]).at(-1) ?? -1;
+  const stopped =
+    facts.stopIds.length > 0 ? facts.stopIds.includes(last) : finish !== 'length' && (choice['stop_reason'] ?? null) === null;
+  // Some servers say `stop` for an answer that filled its cap; without a stop id at its end it was cut.
+  const cut = finish === 'length' || (usage.completion >= maxTokens && !stopped);
+  const completed: Reply = {
+    promptIds: promptIds as number[],
+    outputIds: outputIds as number[],
+    text: content,
+    reasoning: textOf(message['reasoning_content']) || textOf(message['reasoning']),
+    toolCalls: readToolCalls(message['tool_calls']),
+    finish: cut ? 'length' : finish,
+    endsWithStopId: stopped,
+    usage,
+  };
+  return { kind: 'completed', reply: completed };
+}
+
+/** What a status other than 200 means for this request and for those after it. */
+export function outcomeOfStatus(reply: TurnReply): Outcome {
+  const { status } = reply;
+  const because = `HTTP ${status}: ${errorText(reply.body)}`;
+  if (status === 401 || status === 403 || status === 404 || status === 405) return { kind: 'unauthorised', status, because };
+  if (status === 408 || status === 409 || status === 425 || status === 429 || status === 503) {
+    return { kind: 'overloaded', status, because, retryAfterMs: reply.retryAfterMs };
+  }
+  if (status >= 400 && status < 500) return { kind: 'refused', status, because };
+  if (status >= 500) return { kind: 'failed', status, because };
+  return { kind: 'malformed', status, because };
+}
+
+/** The server's own sentence, cut to a length that a table can hold. */
+export function errorText(body: string): string {
+  let text = body;
+  try {
+    const parsed = looseObject(JSON.parse(body));
+    const error = parsed['error'];
+    text =
+      textOf(looseObject(error)['message']) || textOf(error) || textOf(parsed['message']) || textOf(parsed['detail']) || body;
+  } catch {
+    // not JSON: quote it as it is
+  }
+  const oneLine = text.replace(/\s+/g, ' ').trim();
+  if (oneLine === '') return 'no text';
+  return oneLine.length > 300 ? `${oneLine.slice(0, 300)}…` : oneLine;
+}
+
+export function looseObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
+
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function countOf(value: unknown): number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : -1;
+}
+
+function malformed(because: string): Outcome {
+  return { kind: 'malformed', status: 200, because };
+}
+
+/** One loop, not a schema: 4,000 ids a reply, thousands of replies in flight. */
+function idProblem(name: string, ids: unknown, vocabularySize: number): string | undefined {
+  if (!Array.isArray(ids)) return `no ${name} in the reply`;
+  if (ids.length === 0) return `${name} is empty`;
+  const limit = vocabularySize > 0 ? vocabularySize : 2 ** 31;
+  for (let at = 0; at < ids.length; at++) {
+    const id: unknown = ids[at];
+    if (typeof id !== 'number' || !Number.isInteger(id) || id < 0 || id >= limit) {
+      return `${name}[${at}] is ${JSON.stringify(id)}, the vocabulary has ${limit} ids`;
+    }
+  }
+  return undefined;
+}
+
+function countProblem(promptIds: readonly number[], outputIds: readonly number[], usage: Reply['usage']): string | undefined {
+  if (usage.prompt !== promptIds.length) return `usage says ${usage.prompt} prompt tokens, the reply has ${promptIds.length} ids`;
+  if (usage.completion !== outputIds.length)
+    return `usage says ${usage.completion} completion tokens, the reply has ${outputIds.length} ids`;
+  return undefined;
+}
+
+function readUsage(value: unknown): Reply['usage'] {
+  const usage = looseObject(value);
+  const cached = countOf(looseObject(usage['prompt_tokens_details'])['cached_tokens']);
+  return {
+    prompt: countOf(usage['prompt_tokens']),
+    completion: countOf(usage['completion_tokens']),
+    cached: Math.max(0, cached),
+  };
+}
+
+function readFinish(value: unknown): Reply['finish'] | undefined {
+  if (value === 'stop' || value === 'length') return value;
+  if (value === 'tool_calls') return 'tool-calls';
+  return undefined;
+}
+
+function readToolCalls(value: unknown): ToolCall[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((call) => {
+    const called = looseObject(looseObject(call)['function']);
+    return { id: textOf(looseObject(call)['id']), name: textOf(called['name']), arguments: textOf(called['arguments']) };
+  });
+}

@@ -1,0 +1,10 @@
+/** The dialects there are, by the name people write in a run file. */
+import type { Dialect, EngineName } from './dialect.ts';
+import { embedded } from './embedded/embedded.ts';
+import { vllm } from './vllm/vllm.ts';
+
+const DIALECTS: Readonly<Record<EngineName, Dialect>> = { embedded, vllm };
+
+export function dialectOf(engine: EngineName): Dialect {
+  return DIALECTS[engine];
+}
