@@ -11,6 +11,7 @@ export interface StartRequest {
   readonly env: Readonly<Record<string, string>>;
   /** stdout and stderr are appended here. */
   readonly logPath: string;
+  readonly workFolder: string;
 }
 
 export interface ProcessExit {
@@ -30,6 +31,7 @@ export async function startProcess(request: StartRequest): Promise<ServerProcess
   const log = await open(request.logPath, 'a');
   const child = execa(request.file, [...request.args], {
     env: request.env,
+    cwd: request.workFolder,
     stdin: 'pipe',
     stdout: log.fd as unknown as 'inherit',
     stderr: log.fd as unknown as 'inherit',
