@@ -1,0 +1,157 @@
+/**
+ * The committer: durable before visible. Everything finished goes through one loop, in order:
+ *
+ *   append to the shards and fdatasync → one ledger transaction with the byte ranges → events to whoever listens
+ *
+ * Group commits: what gathers in 20 ms, or 256 records. When a disk fails, nothing half-done stays: the shards are cut
+ * back to what the ledger has, the error stops the session, and the prompts concerned are asked again on resume.
+ */
+import { type AerieError, bug } from '../base/errors.ts';
+import type { Event, Happening } from '../base/events.ts';
+import type { Clock } from '../host/host.ts';
+import type { AttemptRow, Commit, CommittedRecord, FinishedTurn, Ledger, SetAside } from '../ledger/ledger.ts';
+import type { ShardSet } from './shard-set.ts';
+
+/** Long enough to gather a batch at thousands of answers a second, short enough that nobody sees it. */
+const GATHER_MS = 20;
+const MOST_RECORDS = 256;
+/** Finished but not yet durable: past this, admission waits for the disk. 4 full batches. */
+const MOST_PENDING = 1024;
+
+/** Moments at which a test may end the process, beside those inside an append and a seal. */
+export type CommitPoint = 'before-commit' | 'after-commit';
+
+export interface FinishedRecord {
+  readonly line: Buffer;
+  readonly row: Omit<CommittedRecord, 'shard' | 'offset' | 'bytes' | 'sha256'>;
+}
+
+export interface CommitterOptions {
+  readonly ledger: Ledger;
+  readonly shards: ShardSet;
+  readonly clock: Clock;
+  readonly at: (point: CommitPoint) => void;
+  /** Told after the commit, in order. */
+  readonly onEvents: (events: readonly Event[]) => void;
+}
+
+export class Committer {
+  readonly #options: CommitterOptions;
+  #turns: FinishedTurn[] = [];
+  #records: FinishedRecord[] = [];
+  #asides: SetAside[] = [];
+  #attempts: AttemptRow[] = [];
+  #happenings: Happening[] = [];
+  #wake: (() => void) | undefined;
+  #closing = false;
+  #waiting: (() => void)[] = [];
+  #failure: unknown;
+  readonly #loop: Promise<void>;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+    this.#loop = this.#run().catch((thrown: unknown) => {
+      this.#failure = thrown;
+      for (const resume of this.#waiting.splice(0)) resume();
+    });
+  }
+
+  addTurn(turn: FinishedTurn): void {
+    this.#turns.push(turn);
+    this.#stir();
+  }
+
+  addRecord(record: FinishedRecord): void {
+    this.#records.push(record);
+    this.#stir();
+  }
+
+  addAside(aside: SetAside, happening: Happening): void {
+    this.#asides.push(aside);
+    this.#happenings.push(happening);
+    this.#stir();
+  }
+
+  addAttempt(attempt: AttemptRow): void {
+    this.#attempts.push(attempt);
+    this.#stir();
+  }
+
+  /** What stopped the loop, if anything did. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** Waits while more is pending than the disk should be behind. */
+  async room(): Promise<void> {
+    while (this.#records.length + this.#turns.length > MOST_PENDING && this.#failure === undefined) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  /** Commits everything given so far and ends. Throws what stopped the loop. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#wake?.();
+    await this.#loop;
+    if (this.#failure !== undefined) throw this.#failure as AerieError;
+  }
+
+  #stir(): void {
+    this.#wake?.();
+  }
+
+  #isEmpty(): boolean {
+    return this.#turns.length + this.#records.length + this.#asides.length + this.#attempts.length === 0;
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      if (this.#isEmpty()) {
+        if (this.#closing) return;
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        this.#wake = undefined;
+        if (this.#isEmpty()) continue;
+      }
+      if (!this.#closing && this.#records.length < MOST_RECORDS) await this.#options.clock.sleep(GATHER_MS);
+      await this.#commitOnce();
+      for (const resume of this.#waiting.splice(0)) resume();
+    }
+  }
+
+  async #commitOnce(): Promise<void> {
+    const { ledger, shards, at, onEvents } = this.#options;
+    const records = this.#records.splice(0, MOST_RECORDS);
+    const turns = this.#turns.splice(0);
+    const rest = { asides: this.#asides.splice(0), attempts: this.#attempts.splice(0), happenings: this.#happenings.splice(0) };
+    const places = await shards.append(records.map(({ line, row }) => ({ partition: row.partition, line })));
+    at('before-commit');
+    const rows: CommittedRecord[] = records.map(({ row }, nth) => ({ ...row, ...(places[nth] ?? missingPlace()) }));
+    const commit: Commit = { turns, records: rows, ...rest };
+    let events: readonly Event[];
+    try {
+      events = ledger.commit(commit);
+    } catch (thrown) {
+      await shards.rollback();
+      throw thrown;
+    }
+    shards.committed();
+    at('after-commit');
+    onEvents(events);
+    await shards.sealFull((partition, { number, bytes, sha256 }) => {
+      onEvents(
+        ledger.sealShard(partition, number, sha256, {
+          kind: 'shard.sealed',
+          subject: partition,
+          facts: { shard: number, bytes, sha256 },
+        }),
+      );
+    });
+  }
+}
+
+function missingPlace(): never {
+  throw bug('an appended record has no place');
+}

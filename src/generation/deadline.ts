@@ -1,0 +1,24 @@
+/**
+ * How long one attempt may take, from what was asked. Pure. Aerie owns the deadline because the HTTP client has none:
+ * it is the last guard against a request that is never answered, so it is generous.
+ */
+export interface Asked {
+  readonly maxTokens: number;
+  /** Bytes of the messages: at least as many as their tokens. */
+  readonly promptBytes: number;
+  readonly inFlight: number;
+  /** Requests the engine works on at once; 0 = unknown, then no queue is assumed. */
+  readonly sequences: number;
+}
+
+/** Slower than any engine worth using: an 8-sequence CPU batch gives each request about 8 tokens/s, prefill about 190. */
+const SLOWEST_DECODE_TOKENS_PER_S = 1;
+const SLOWEST_PREFILL_BYTES_PER_S = 20;
+/** Connecting, queueing for a scheduler tick, compiling a kernel at first use. */
+const SLACK_MS = 120_000;
+
+export function computeDeadlineMs(asked: Asked): number {
+  const rounds = asked.sequences > 0 ? Math.ceil(asked.inFlight / asked.sequences) : 1;
+  const aloneMs = (asked.maxTokens / SLOWEST_DECODE_TOKENS_PER_S + asked.promptBytes / SLOWEST_PREFILL_BYTES_PER_S) * 1000;
+  return SLACK_MS + Math.max(1, rounds) * aloneMs;
+}
