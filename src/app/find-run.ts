@@ -1,0 +1,65 @@
+/** RUN on a command line is a run file or a run folder. Finds both from either. */
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { AerieError, systemCodeOf } from '../base/errors.ts';
+import { readRunFile } from '../spec/read-run-file.ts';
+import type { RunSpec } from '../spec/run.ts';
+
+export interface FoundRun {
+  readonly run: RunSpec;
+  /** What was typed, for messages that say how to resume. */
+  readonly argument: string;
+}
+
+/** Reads the run that `argument` names. Throws `run-file.missing`, `run-file.wrong` or `run.absent`. */
+export async function findRun(argument: string): Promise<FoundRun> {
+  const path = resolve(argument);
+  const found = await stat(path).catch((thrown: unknown) => thrown);
+  if (found instanceof Error) throw missing(argument, path, systemCodeOf(found));
+  if (!(found as { isDirectory(): boolean }).isDirectory()) return { run: await readRun(path), argument };
+
+  const text = await readFile(join(path, 'run.yaml'), 'utf8').catch(() => undefined);
+  if (text === undefined) throw noRunFolder(argument);
+  // The folder lies in runs/NAME beside the run file; paths in it are relative to that place.
+  const beside = dirname(dirname(path));
+  const spec = readRunFile(text, join(beside, 'run.yaml'));
+  const live = await fileItCameFrom(path);
+  return { run: live ?? { ...spec, folder: path, file: join(path, 'run.yaml') }, argument };
+}
+
+async function readRun(path: string): Promise<RunSpec> {
+  const text = await readFile(path, 'utf8').catch((thrown: unknown) => {
+    throw missing(path, path, systemCodeOf(thrown));
+  });
+  return readRunFile(text, path);
+}
+
+/** The run file named in run.resolved.json, where it still is and still means this folder. */
+async function fileItCameFrom(folder: string): Promise<RunSpec | undefined> {
+  try {
+    const resolved = JSON.parse(await readFile(join(folder, 'run.resolved.json'), 'utf8')) as { file?: unknown };
+    if (typeof resolved.file !== 'string') return undefined;
+    const run = readRunFile(await readFile(resolved.file, 'utf8'), resolved.file);
+    return run.folder === folder ? run : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function missing(argument: string, path: string, code: string): AerieError {
+  if (code === 'ENOENT' || code === 'ENOTDIR') {
+    return new AerieError('run-file.missing', `There is no ${argument}.`, {
+      because: `Looked at ${path}.`,
+      remedy: 'Give the path of a run file or of a run folder, or write a run file with: aerie init',
+    });
+  }
+  return new AerieError('run-file.missing', `${argument} cannot be read: ${code}.`, {
+    remedy: 'Give a file that can be read. Nothing was started.',
+  });
+}
+
+function noRunFolder(argument: string): AerieError {
+  return new AerieError('run.absent', `${argument} is a folder without a run.yaml, so it is not a run.`, {
+    remedy: 'Give the run file, or the folder runs/NAME beside it.',
+  });
+}

@@ -1,0 +1,157 @@
+/** The servers of a run file → servers that are kept ready, each admitted only when it is what the run says. */
+import { basename, join } from 'node:path';
+import { AerieError } from '../base/errors.ts';
+import type { Facts, Happening } from '../base/events.ts';
+import { sha256Hex } from '../base/ids.ts';
+import type { ServerFacts } from '../engine/dialect.ts';
+import { dialectOf } from '../engine/dialects.ts';
+import { Fleet } from '../fleet/fleet.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Endpoint } from '../server/endpoint.ts';
+import { KeptServer } from '../server/kept-server.ts';
+import { launchEmbedded } from '../server/launch-embedded.ts';
+import { DEFAULT_MODEL } from '../server/default-model.ts';
+import { type ModelFile, obtainModel } from '../server/model-file.ts';
+import { launchDifferences } from '../spec/identity.ts';
+import { checkPolicy, findPlannedKvCacheDtype } from '../spec/policy.ts';
+import type { RunSpec, ServerSpec } from '../spec/run.ts';
+import type { OperationContext } from './context.ts';
+import { differs, launchFacts } from './run-folder.ts';
+
+export interface OpenServersOptions {
+  readonly run: RunSpec;
+  readonly ledger: Ledger;
+  readonly context: OperationContext;
+  readonly emit: (happening: Happening) => void;
+  readonly onReady: (endpoint: Endpoint) => void;
+}
+
+/** Checks policy and secrets, gets the model where a server needs it; starts nothing yet. */
+export async function openServers(options: OpenServersOptions): Promise<Fleet> {
+  const { run, context } = options;
+  refuseForbidden(run);
+  const needsModel = run.servers.some(({ attach }) => attach === undefined);
+  const model = needsModel
+    ? await obtainModel(run.model, { env: context.host.env, signal: context.drain, emit: tellOnce(context.onNote) })
+    : undefined;
+  if (model !== undefined) context.onNote(`model: ${model.label}`);
+  return new Fleet(run.servers.map((server) => openServer(server, model, options)));
+}
+
+/** A sentence a download, not a line a chunk. */
+function tellOnce(onNote: (text: string) => void): (progress: { readonly text: string }) => void {
+  let last = '';
+  return ({ text }) => {
+    if (text !== last) onNote(text);
+    last = text;
+  };
+}
+
+/** Before a launch: the flags alone may already break a rule. */
+function refuseForbidden(run: RunSpec): void {
+  for (const server of run.servers) {
+    const planned = findPlannedKvCacheDtype(server);
+    if (planned === '') continue;
+    const broken = checkPolicy(run.policy, { kvCacheDtype: planned }).find(({ kept }) => !kept);
+    if (broken === undefined) continue;
+    throw new AerieError('policy.forbids', `${server.name} would break a rule of ${run.file}: ${broken.because}.`, {
+      because: `${broken.rule.because} (decided by ${broken.rule.by})`,
+      remedy: 'Leave out kv-type, or set it to f16. Nothing was started.',
+    });
+  }
+}
+
+/** Room for the longest answer and a prompt of a thousand tokens, where the run file names no context; a sequence of 2,048 tokens is the engine's own default. */
+function contextFor(run: RunSpec): number {
+  return Math.max(2048, Math.ceil((run.sampling.maxTokens + 1024) / 256) * 256);
+}
+
+function openServer(server: ServerSpec, model: ModelFile | undefined, options: OpenServersOptions): KeptServer {
+  const { run, context, emit, onReady } = options;
+  const { host } = context;
+  const shared = {
+    name: server.name,
+    dialect: dialectOf(server.engine),
+    headers: secretHeaders(server, host.env),
+    connections: run.inFlight,
+    patienceMs: run.patienceMs,
+    admit: (facts: ServerFacts, baseUrl: string) => admitLaunch(server, facts, baseUrl, options),
+    host,
+    emit,
+    onReady,
+  };
+  if (server.attach !== undefined) return new KeptServer({ ...shared, attach: server.attach });
+  if (model === undefined) throw new Error('a launched server without a model');
+  const launch = {
+    server: server.name,
+    modelPath: model.path,
+    model: run.model === 'default' ? DEFAULT_MODEL.name : basename(run.model),
+    revision: model.revision,
+    flags: { context: contextFor(run), ...server.flags },
+    port: server.port,
+    logFolder: join(run.folder, 'logs'),
+  };
+  return new KeptServer({ ...shared, launch: () => launchEmbedded(launch, host) });
+}
+
+/** What `aerie check` and `aerie export` need to know of the model long after the server is gone. */
+function tokenFacts(facts: ServerFacts): Facts {
+  return {
+    'tokens.vocabularySize': facts.vocabularySize,
+    'tokens.stopIds': facts.stopIds.join(','),
+    'tokens.contextTokens': facts.contextTokens,
+  };
+}
+
+function secretHeaders(server: ServerSpec, env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  if (server.apiKeyName === undefined) return {};
+  const value = env[server.apiKeyName];
+  if (value === undefined || value === '') {
+    throw new AerieError('secret.missing', `${server.apiKeyName}, the key of ${server.name}, is not set in the environment.`, {
+      remedy: `export ${server.apiKeyName}=… and give the same command again. Nothing was started.`,
+    });
+  }
+  return { authorization: `Bearer ${value}` };
+}
+
+/** After a launch: what the server really is, against policy and against what the run began with. */
+function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, options: OpenServersOptions): number {
+  const { run, ledger, emit, context } = options;
+  for (const { rule, kept, because } of checkPolicy(run.policy, { kvCacheDtype: facts.kvCacheDtype })) {
+    emit({ kind: 'policy.checked', subject: server.name, facts: { rule: rule.forbid.kvCache, kept, because } });
+    if (kept) continue;
+    throw new AerieError('policy.broken', `${server.name} breaks a rule of ${run.file}: ${because}.`, {
+      because: `${rule.because} (decided by ${rule.by})`,
+      remedy: 'Nothing was asked of it. Start the server as the rule wants it, then run the same command again.',
+    });
+  }
+  const { model, revision, weights, kvCacheDtype, templateHash } = facts;
+  const now = { model, revision, weights, kvCacheDtype, templateHash };
+  const before = launchFacts(ledger.identity());
+  const differences = launchDifferences({ ...now, ...before }, now);
+  if (differences.length > 0) throw differs(run, differences);
+  const known = Object.entries(now).map(([key, value]) => [`launch.${key}`, before[key] ?? value]);
+  ledger.setIdentity({ ...ledger.identity(), ...Object.fromEntries(known), ...tokenFacts(facts) });
+  const id = ledger.recordLaunch({
+    server: server.name,
+    engine: server.engine,
+    engineVersion: facts.engineVersion,
+    kvCacheDtype,
+    weights,
+    policyHash: sha256Hex(JSON.stringify(run.policy)),
+    detail: JSON.stringify({
+      flags: server.flags,
+      attach: server.attach ?? '',
+      baseUrl,
+      apiKeyName: server.apiKeyName ?? '',
+      facts,
+    }),
+    startedAt: context.host.clock.now(),
+  });
+  emit({
+    kind: 'launch.recorded',
+    subject: server.name,
+    facts: { launch: id, engineVersion: facts.engineVersion, kvCacheDtype, weights },
+  });
+  return id;
+}

@@ -1,0 +1,69 @@
+/**
+ * `aerie preview`: at most ten records that a person can read, made by the real machinery in a folder that is thrown away.
+ * The run itself is neither begun nor touched.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
+import type { TrainingRecord } from '../shard/record.ts';
+import type { RunSpec } from '../spec/run.ts';
+import type { OperationContext } from './context.ts';
+import { findRun } from './find-run.ts';
+import { readLiveRecords } from './read-run.ts';
+import { workOn } from './run.ts';
+
+export interface PreviewInput {
+  readonly run: string;
+}
+
+export interface PreviewReport {
+  readonly run: string;
+  readonly records: readonly TrainingRecord[];
+  readonly exact: boolean;
+  /** Why records are not exact, '' where they are. */
+  readonly because: string;
+  readonly rejected: number;
+}
+
+const MOST_RECORDS = 10; // as many as a person reads
+
+export async function runPreview(input: PreviewInput, context: OperationContext): Promise<PreviewReport> {
+  const { run } = await findRun(input.run);
+  const folder = await mkdtemp(join(tmpdir(), 'aerie-preview-'));
+  try {
+    await workOn(previewOf(run, folder), input.run, context);
+    const ledger = openSqliteLedger(join(folder, 'ledger.sqlite'), { clock: context.host.clock, readOnly: true });
+    try {
+      const records: TrainingRecord[] = [];
+      for (const { name } of run.partitions) {
+        for await (const record of readLiveRecords({ run: { ...run, folder }, ledger }, name)) records.push(record);
+      }
+      const inexact = records.find(({ exact }) => !exact);
+      const rejected = ledger.partitions().reduce((sum, partition) => sum + partition.rejected, 0);
+      return {
+        run: run.name,
+        records: records.slice(0, MOST_RECORDS),
+        exact: records.length > 0 && inexact === undefined,
+        because: inexact?.inexactBecause ?? '',
+        rejected,
+      };
+    } finally {
+      ledger.close();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The same run over the first few prompts of each partition, ten in all. */
+function previewOf(run: RunSpec, folder: string): RunSpec {
+  const shown = run.partitions.slice(0, MOST_RECORDS);
+  const each = Math.floor(MOST_RECORDS / shown.length);
+  const more = MOST_RECORDS - each * shown.length;
+  const partitions = shown.map((partition, at) => {
+    const limit = each + (at < more ? 1 : 0);
+    return { ...partition, budget: 0, limit: partition.limit > 0 ? Math.min(partition.limit, limit) : limit };
+  });
+  return { ...run, folder, partitions };
+}

@@ -1,0 +1,134 @@
+/**
+ * The run folder: made once, held by one worker, compared with the run file at each start.
+ * What changes the data is refused with the difference shown; new partitions and higher budgets are taken over.
+ */
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { AerieError, systemCodeOf } from '../base/errors.ts';
+import type { Facts } from '../base/events.ts';
+import { formatCount } from '../base/units.ts';
+import { type SourceDifference, sourceDiffers } from '../dataset/source-differs.ts';
+import type { Host } from '../host/host.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
+import { holdRun } from '../ledger/sqlite/worker-lock.ts';
+import { type Difference, identityDifferences, identityOf } from '../spec/identity.ts';
+import type { RunSpec } from '../spec/run.ts';
+
+export interface HeldFolder {
+  readonly ledger: Ledger;
+  readonly isNew: boolean;
+  close(): void;
+}
+
+/** Makes or opens the run folder for work. Throws before anything is changed when the run file differs in its data. */
+export async function openRunFolder(run: RunSpec, host: Host): Promise<HeldFolder> {
+  try {
+    for (const folder of ['prompts', 'records', 'rejected', 'logs']) await mkdir(join(run.folder, folder), { recursive: true });
+  } catch (thrown) {
+    throw cannotWrite(run.folder, thrown);
+  }
+  const held = holdRun(run.folder, { pid: host.pid, host: hostname(), startedAt: host.clock.now() });
+  let ledger: Ledger | undefined;
+  try {
+    ledger = openSqliteLedger(join(run.folder, 'ledger.sqlite'), { clock: host.clock });
+    const isNew = Object.keys(ledger.identity()).length === 0;
+    if (!isNew) await refuseDifferences(run, ledger);
+    takeOver(run, ledger);
+    await writeRunFiles(run);
+    const opened = ledger;
+    return {
+      ledger: opened,
+      isNew,
+      close() {
+        opened.close();
+        held.release();
+      },
+    };
+  } catch (thrown) {
+    ledger?.close();
+    held.release();
+    throw systemCodeOf(thrown) === '' || thrown instanceof AerieError ? thrown : cannotWrite(run.folder, thrown);
+  }
+}
+
+async function refuseDifferences(run: RunSpec, ledger: Ledger): Promise<void> {
+  const differences: Difference[] = identityDifferences(ledger.identity(), { ...ledger.identity(), ...identityOf(run) });
+  if (differences.length > 0) throw differs(run, differences);
+  for (const partition of ledger.partitions()) {
+    const spec = run.partitions.find(({ name }) => name === partition.name);
+    if (spec === undefined || partition.sourceRows === 0) continue;
+    const difference = await sourceDiffers(partition.pin, spec.from);
+    // A source that was read to its end is not needed again: its prompts lie in the run folder.
+    if (difference === undefined || (difference.what === 'missing' && partition.enrolment === 'complete')) continue;
+    throw sourceChanged(spec.name, difference);
+  }
+}
+
+function takeOver(run: RunSpec, ledger: Ledger): void {
+  ledger.setIdentity({ ...ledger.identity(), ...identityOf(run) });
+  ledger.declarePartitions(run.partitions.map(({ name, budget, limit }) => ({ name, budget, limit })));
+}
+
+/** The live server's own identity is part of the run's from the first launch on. */
+export function launchFacts(identity: Facts): Readonly<Record<string, string>> {
+  const entries = Object.entries(identity).filter(([key]) => key.startsWith('launch.'));
+  return Object.fromEntries(entries.map(([key, value]) => [key.slice('launch.'.length), String(value)]));
+}
+
+async function writeRunFiles(run: RunSpec): Promise<void> {
+  await replaceFile(join(run.folder, 'run.yaml'), run.text);
+  const { text: _, ...resolved } = run;
+  await replaceFile(join(run.folder, 'run.resolved.json'), `${JSON.stringify(resolved, undefined, 2)}\n`);
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  if ((await readFile(path, 'utf8').catch(() => undefined)) === text) return;
+  await writeFile(`${path}.new`, text);
+  await rename(`${path}.new`, path);
+}
+
+function cannotWrite(folder: string, thrown: unknown): AerieError {
+  const code = systemCodeOf(thrown);
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new AerieError(
+      'disk.full',
+      `The disk that holds ${folder} is full.`,
+      { remedy: 'Free some space, then run the same command again. Nothing was lost.' },
+      thrown,
+    );
+  }
+  return new AerieError(
+    'disk.read-only',
+    `${folder} cannot be written: ${code || String(thrown)}.`,
+    {
+      remedy: 'Give the folder write permission, or copy the run file to a place where runs/ can be made. Nothing was started.',
+    },
+    thrown,
+  );
+}
+
+export function differs(run: RunSpec, differences: readonly Difference[]): AerieError {
+  return new AerieError('run-file.differs', `Run ${run.name} has begun, and ${run.file} would change its data.`, {
+    because: 'All records of a run are made in one way, so that a trainer can rely on them.',
+    evidence: differences.map(({ what, before, now }) => `${what}: was ${before}, is now ${now}`),
+    remedy:
+      'Put these back as they were, or give the new way its own name under run:. Nothing was changed; what is committed is safe.',
+  });
+}
+
+function sourceChanged(partition: string, difference: SourceDifference): AerieError {
+  const size = (bytes: number) => `${formatCount(bytes)} bytes`;
+  const was = `it had ${size(difference.pinnedBytes)} when it was read`;
+  const now =
+    difference.what === 'missing'
+      ? 'is not there'
+      : difference.what === 'changed'
+        ? `has other content in its first ${size(difference.hashedBytes)}`
+        : `has ${difference.what} to ${size(difference.bytes)}`;
+  return new AerieError('source.changed', `The source of partition ${partition} ${now}; ${was}.`, {
+    evidence: [difference.path],
+    remedy: `Put the file back as it was, or add the new rows as a partition of their own. Nothing was changed; what is committed is safe.`,
+  });
+}

@@ -1,0 +1,14 @@
+/** The library's public names. */
+export { AerieError, ERRORS, EXIT_CODE, type ErrorCode, type ErrorDetail, type Fault } from './base/errors.ts';
+export type { Event, EventKind, Facts } from './base/events.ts';
+export type { OperationContext } from './app/context.ts';
+export type { Progress } from './app/progress.ts';
+export { type CheckInput, type CheckReport, runCheck } from './app/check.ts';
+export { type ExportInput, type ExportReport, runExport } from './app/export.ts';
+export { type InitInput, type InitReport, runInit } from './app/init.ts';
+export { type PreviewInput, type PreviewReport, runPreview } from './app/preview.ts';
+export { type RunInput, type RunReport, runRun } from './app/run.ts';
+export { type StatusInput, type StatusReport, runStatus } from './app/status.ts';
+export { nodeHost } from './host/node-host.ts';
+export type { Clock, Host, Random } from './host/host.ts';
+export type { Provenance, RecordTurn, TrainingRecord } from './shard/record.ts';
