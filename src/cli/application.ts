@@ -1,0 +1,153 @@
+/** The table of commands. Loads nothing but stricli, so that `aerie --help` is fast; a test holds it to that. */
+import { buildApplication, buildCommand, buildRouteMap, type FlagParametersForType } from '@stricli/core';
+import { AERIE_VERSION } from '../base/version.ts';
+import type { CliContext } from './cli-context.ts';
+
+export interface CommonFlags {
+  readonly json: boolean;
+}
+
+export interface ExportFlags extends CommonFlags {
+  readonly for: 'specforge' | 'speculators';
+  readonly to?: string;
+}
+
+export interface InitFlags extends CommonFlags {
+  readonly from?: string;
+  readonly run?: string;
+  readonly attach?: string;
+  readonly model?: string;
+  readonly force: boolean;
+}
+
+const json: FlagParametersForType<CommonFlags, CliContext> = {
+  json: { kind: 'boolean', brief: 'Print one JSON document on stdout', default: false },
+};
+
+const RUN = { parse: String, brief: 'A run file, or the folder runs/NAME beside it', placeholder: 'RUN' } as const;
+const onRun = { kind: 'tuple', parameters: [RUN] } as const;
+
+const runCommand = buildCommand<CommonFlags, [string], CliContext>({
+  loader: async () => (await import('./commands/run.ts')).run,
+  parameters: { flags: json, positional: onRun },
+  docs: {
+    brief: 'Generate until every partition is done; the same command resumes',
+    fullDescription:
+      'Generates answers for every prompt of the run file and writes exact records. Ctrl-C finishes what is in flight; ' +
+      'a second one gives it up. After any stop, even kill -9, the same command resumes.\n\nExample: aerie run run.yaml',
+  },
+});
+
+const previewCommand = buildCommand<CommonFlags, [string], CliContext>({
+  loader: async () => (await import('./commands/preview.ts')).preview,
+  parameters: { flags: json, positional: onRun },
+  docs: {
+    brief: 'Make 10 records to look at, and say whether records will be exact',
+    fullDescription:
+      'Asks the run’s servers for at most 10 records, shows them, and keeps nothing.\n\nExample: aerie preview run.yaml',
+  },
+});
+
+const statusCommand = buildCommand<CommonFlags, [string], CliContext>({
+  loader: async () => (await import('./commands/status.ts')).status,
+  parameters: { flags: json, positional: onRun },
+  docs: {
+    brief: 'What is done, set aside and refused, also while a run is working',
+    fullDescription: 'Reads only.\n\nExample: aerie status runs/quickstart',
+  },
+});
+
+const checkCommand = buildCommand<CommonFlags, [string], CliContext>({
+  loader: async () => (await import('./commands/check.ts')).check,
+  parameters: { flags: json, positional: onRun },
+  docs: {
+    brief: 'The acceptance test of a run’s records; exit code 1 when a trainer would trip',
+    fullDescription: 'Looks at every record. Errors exit 1, warnings do not.\n\nExample: aerie check run.yaml',
+  },
+});
+
+const exportCommand = buildCommand<ExportFlags, [string], CliContext>({
+  loader: async () => (await import('./commands/export.ts')).exportRecords,
+  parameters: {
+    flags: {
+      ...json,
+      for: { kind: 'enum', values: ['specforge', 'speculators'], brief: 'The trainer that will read it' },
+      to: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief: 'Folder to write; default export/TRAINER in the run folder',
+        placeholder: 'FOLDER',
+      },
+    },
+    positional: onRun,
+  },
+  docs: {
+    brief: 'Write the records as files that a trainer reads',
+    fullDescription:
+      'The folder is whole or absent, and holds nothing but data.\n\nExample: aerie export run.yaml --for specforge',
+  },
+});
+
+const initCommand = buildCommand<InitFlags, [string?], CliContext>({
+  loader: async () => (await import('./commands/init.ts')).init,
+  parameters: {
+    flags: {
+      ...json,
+      from: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief: 'File with the prompts (.jsonl, .jsonl.gz)',
+        placeholder: 'FILE',
+      },
+      run: { kind: 'parsed', parse: String, optional: true, brief: 'Name of the run', placeholder: 'NAME' },
+      attach: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief: 'URL of a vLLM server that is already there',
+        placeholder: 'URL',
+      },
+      model: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief: 'Model as the server knows it; default: a small one',
+        placeholder: 'NAME',
+      },
+      force: { kind: 'boolean', default: false, brief: 'Replace a run file that is already there' },
+    },
+    positional: {
+      kind: 'tuple',
+      parameters: [{ parse: String, brief: 'Run file to write; default run.yaml', placeholder: 'FILE', optional: true }],
+    },
+  },
+  docs: {
+    brief: 'Write a commented run file',
+    fullDescription: 'Asks what it needs on a terminal; elsewhere give flags.\n\nExample: aerie init --from prompts.jsonl',
+  },
+});
+
+const routes = buildRouteMap({
+  routes: {
+    run: runCommand,
+    preview: previewCommand,
+    status: statusCommand,
+    check: checkCommand,
+    export: exportCommand,
+    init: initCommand,
+  },
+  docs: {
+    brief: 'Training data for EAGLE-3 drafters: prompts in, exact records out',
+    fullDescription:
+      'Training data for EAGLE-3 drafters: prompts in, exact records out, safe under kill -9.\n' +
+      'Exit codes: 0 yes · 1 no · 2 usage or file · 3 environment · 4 engine · 5 stopped early, resumable · 70 bug · 130/143 interrupted.',
+  },
+});
+
+export const application = buildApplication(routes, {
+  name: 'aerie',
+  versionInfo: { currentVersion: AERIE_VERSION },
+  scanner: { caseStyle: 'allow-kebab-for-camel', allowArgumentEscapeSequence: true },
+});

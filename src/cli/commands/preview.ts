@@ -1,0 +1,16 @@
+import { runPreview } from '../../app/preview.ts';
+import type { CommonFlags } from '../application.ts';
+import type { CliContext } from '../cli-context.ts';
+import { perform } from '../perform.ts';
+import { renderPreview } from '../render/preview.ts';
+import { openTerminal } from '../terminal.ts';
+
+export async function preview(this: CliContext, flags: CommonFlags, target: string): Promise<void> {
+  await perform(this, {
+    command: 'preview',
+    json: flags.json,
+    terminal: openTerminal(this.node, flags.json),
+    operation: (context) => runPreview({ run: target }, context),
+    render: renderPreview,
+  });
+}

@@ -1,0 +1,89 @@
+/**
+ * Runs one operation for the command line: signals in, answer or error out, exit code from the error's fault.
+ *
+ * Ctrl-C once: drain. Twice, or SIGTERM: give up what is in flight, commit, exit. SIGHUP (a closed terminal) does not
+ * stop a run. If committing itself hangs, the process ends ten seconds after the second signal: a kill is always safe.
+ */
+import type { OperationContext } from '../app/context.ts';
+import { AerieError, bug } from '../base/errors.ts';
+import type { CliContext } from './cli-context.ts';
+import type { Terminal } from './terminal.ts';
+import { renderErrorJson } from './render/error-json.ts';
+import { renderBugText, renderErrorText } from './render/error-text.ts';
+
+const HARD_STOP_MS = 10_000;
+
+export interface Performed<T> {
+  readonly command: string;
+  readonly json: boolean;
+  readonly terminal: Terminal;
+  readonly operation: (context: OperationContext) => Promise<T>;
+  /** The answer for people, without a final newline. */
+  readonly render: (answer: T) => string;
+  /** Exit code 1 where the answer is no. */
+  readonly isNo?: (answer: T) => boolean;
+}
+
+export async function perform<T>(cli: CliContext, performed: Performed<T>): Promise<void> {
+  const { node } = cli;
+  const { json, terminal } = performed;
+  const drain = new AbortController();
+  const abort = new AbortController();
+  let hardStop: NodeJS.Timeout | undefined;
+  const giveUp = (signal: 'SIGINT' | 'SIGTERM') => {
+    if (abort.signal.aborted) return;
+    abort.abort(signal);
+    drain.abort(signal);
+    hardStop = setTimeout(() => node.exit(signal === 'SIGTERM' ? 143 : 130), HARD_STOP_MS);
+    hardStop.unref();
+  };
+  const onInterrupt = () => {
+    if (drain.signal.aborted) return giveUp('SIGINT');
+    terminal.say('Ctrl-C: finishing what is in flight, then committing. Ctrl-C again gives it up.');
+    drain.abort('SIGINT');
+  };
+  const onTerminate = () => giveUp('SIGTERM');
+  const onHangUp = () => undefined;
+  node.on('SIGINT', onInterrupt).on('SIGTERM', onTerminate).on('SIGHUP', onHangUp);
+  try {
+    const host = await cli.makeHost();
+    const answer = await performed.operation({
+      host,
+      onEvent: (event) => terminal.event(event),
+      onNote: (text) => terminal.say(text),
+      onProgress: (snapshot) => terminal.watch(snapshot),
+      drain: drain.signal,
+      abort: abort.signal,
+    });
+    terminal.close();
+    node.stdout.write(
+      json ? `${JSON.stringify({ aerie: 1, command: performed.command, data: answer })}\n` : `${performed.render(answer)}\n`,
+    );
+    if (performed.isNo?.(answer)) node.exitCode = 1;
+  } catch (thrown) {
+    terminal.close();
+    const error = thrown instanceof AerieError ? thrown : asError(thrown, drain.signal);
+    node.exitCode = error.exitCode;
+    if (json)
+      node.stdout.write(renderErrorJson({ code: error.code, message: error.message, because: '', facts: {}, ...error.detail }));
+    else node.stderr.write(error.fault === 'bug' ? renderBugText(error.cause ?? error) : renderErrorText(error));
+  } finally {
+    node.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate).off('SIGHUP', onHangUp);
+    clearTimeout(hardStop);
+  }
+}
+
+/** An operation that was stopped before it had anything to say rejects with the signal's reason. */
+function asError(thrown: unknown, drain: AbortSignal): AerieError {
+  if (drain.aborted) {
+    const code = drain.reason === 'SIGTERM' ? 'run.terminated' : 'run.interrupted';
+    return new AerieError(
+      code,
+      'Stopped before anything was asked.',
+      { remedy: 'Nothing was lost. The same command begins again.' },
+      thrown,
+    );
+  }
+  const error = bug(thrown instanceof Error ? thrown.message : String(thrown));
+  return new AerieError(error.code, error.message, error.detail, thrown);
+}

@@ -1,0 +1,43 @@
+/** One event as one line; undefined for those that only the log needs. */
+import { formatBytes, formatCount } from '../../base/units.ts';
+import type { Event } from '../../base/events.ts';
+
+export function renderEvent({ kind, subject, facts }: Event): string | undefined {
+  const count = (key: string) => formatCount(Number(facts[key] ?? 0));
+  switch (kind) {
+    case 'run.started':
+      return `run ${subject} in ${String(facts['folder'])}   Ctrl-C stops it safely, the same command resumes`;
+    case 'run.resumed':
+      return `run ${subject} resumes: ${count('done')} records are there${Number(facts['released']) > 0 ? `, ${count('released')} prompts were under way and are asked again` : ''}`;
+    case 'run.draining':
+      return `draining: ${count('inFlight')} requests in flight`;
+    case 'partition.enrolled': {
+      const refused = Number(facts['rejected']) > 0 ? `, ${count('rejected')} rows refused (see rejected/${subject}.ndjson)` : '';
+      const twice = Number(facts['duplicates']) > 0 ? `, ${count('duplicates')} duplicates` : '';
+      return `${subject}: ${count('prompts')} prompts${twice}${refused}`;
+    }
+    case 'partition.budget-reached':
+      return `${subject}: budget reached, ${count('spent')} of ${count('budget')} tokens`;
+    case 'server.starting':
+      return facts['attach'] === undefined ? `${subject}: starting` : `${subject}: at ${String(facts['attach'])}`;
+    case 'server.waiting':
+      return `${subject}: not ready (${String(facts['seen'])}); waiting at most ${Math.round(Number(facts['patienceMs']) / 1000)} s`;
+    case 'server.ready':
+      return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'])}`;
+    case 'server.lost':
+      return `${subject}: lost (${String(facts['how'])}); requests in flight will be asked again`;
+    case 'shard.repaired':
+      return `${subject}: cut ${formatBytes(Number(facts['cutBytes']))} that were never committed`;
+    case 'shard.sealed':
+      return `${subject}: shard ${String(facts['shard'])} sealed, ${formatBytes(Number(facts['bytes']))}`;
+    case 'prompt.set-aside':
+      return `${subject}: set aside, ${String(facts['because'])}`;
+    case 'policy.checked':
+      return `${subject}: policy ${String(facts['rule'])} ${facts['kept'] === true ? 'kept' : 'BROKEN'}, ${String(facts['because'])}`;
+    case 'run.finished':
+    case 'run.stopped':
+    case 'server.stopped':
+    case 'launch.recorded':
+      return undefined;
+  }
+}

@@ -1,0 +1,23 @@
+/** The answer of `aerie export`. Pure. */
+import type { ExportReport } from '../../app/export.ts';
+import { formatCount } from '../../base/units.ts';
+import { renderTable } from './table.ts';
+
+export function renderExport(report: ExportReport): string {
+  const head = ['partition', 'records', 'token rows', 'conversations', 'tokens', 'supervised', 'files'];
+  const rows = report.partitions.map((partition) => [
+    partition.partition,
+    formatCount(partition.records),
+    formatCount(partition.tokenRows),
+    formatCount(partition.conversationRows),
+    formatCount(partition.tokens),
+    formatCount(partition.supervisedTokens),
+    formatCount(partition.files.length),
+  ]);
+  const lines = [renderTable(head, rows), ''];
+  if (report.unfinished > 0)
+    lines.push(`note      ${formatCount(report.unfinished)} prompts have no record yet; export again when the run is done`);
+  for (const note of report.notes) lines.push(`note      ${note}`);
+  lines.push(`folder    ${report.folder}`, `manifest  ${report.manifest}`);
+  return lines.join('\n');
+}
