@@ -34,7 +34,7 @@ export const USAGE = `usage: embedded-engine --model PATH.gguf [flags]
   --sequences N              requests worked on at once (default 8)
   --context N                tokens of one sequence, prompt and answer together (default 2048)
   --kv-type f16|q8_0         element type of the KV cache (default f16)
-  --threads N                default: see docs/benchmarks.md
+  --threads N                default: half the cores, 1 to 8
   --lifeline                 exit when stdin closes`;
 
 export class FlagError extends Error {
@@ -82,9 +82,14 @@ export function parseFlags(args: readonly string[], cores: number): EngineFlags 
   };
 }
 
-/** The thread count when none is given; `docs/benchmarks.md` has the measurement. */
+/**
+ * The thread count when none is given: half the cores, from 1 to 8 (`docs/benchmarks.md` has the measurement). llama.cpp's
+ * threads wait for each other at every layer, so one that loses its core stalls all of them: two threads on two busy cores were
+ * slower than one. Half leaves room for the rest, and is the number of physical cores where each counts twice; one step
+ * of a model small enough for this engine is too short to share among more than 8.
+ */
 export function defaultThreads(cores: number): number {
-  return Math.max(1, Math.min(8, cores - 1));
+  return Math.max(1, Math.min(8, Math.floor(cores / 2)));
 }
 
 function parseStrictly(args: readonly string[]) {
