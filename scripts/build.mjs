@@ -12,9 +12,16 @@ function newest(folder) {
     .reduce((latest, entry) => Math.max(latest, statSync(join(entry.parentPath, entry.name)).mtimeMs), 0);
 }
 
-const sources = Math.max(newest(join(root, 'src')), statSync(join(root, 'tsconfig.build.json')).mtimeMs, statSync(join(root, 'package.json')).mtimeMs);
+const sources = Math.max(
+  newest(join(root, 'src')),
+  statSync(join(root, 'tsconfig.build.json')).mtimeMs,
+  statSync(join(root, 'package.json')).mtimeMs,
+);
 if (!existsSync(stamp) || statSync(stamp).mtimeMs < sources) {
   rmSync(join(root, 'dist'), { recursive: true, force: true });
-  execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+  execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
   writeFileSync(stamp, '');
 }

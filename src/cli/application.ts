@@ -2,23 +2,7 @@
 import { buildApplication, buildCommand, buildRouteMap, type FlagParametersForType } from '@stricli/core';
 import { AERIE_VERSION } from '../base/version.ts';
 import type { CliContext } from './cli-context.ts';
-
-export interface CommonFlags {
-  readonly json: boolean;
-}
-
-export interface ExportFlags extends CommonFlags {
-  readonly for: 'specforge' | 'speculators';
-  readonly to?: string;
-}
-
-export interface InitFlags extends CommonFlags {
-  readonly from?: string;
-  readonly run?: string;
-  readonly attach?: string;
-  readonly model?: string;
-  readonly force: boolean;
-}
+import type { CommonFlags, ExportFlags, InitFlags } from './flags.ts';
 
 const json: FlagParametersForType<CommonFlags, CliContext> = {
   json: { kind: 'boolean', brief: 'Print one JSON document on stdout', default: false },

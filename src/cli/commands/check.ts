@@ -1,5 +1,5 @@
 import { runCheck } from '../../app/check.ts';
-import type { CommonFlags } from '../application.ts';
+import type { CommonFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
 import { perform } from '../perform.ts';
 import { renderCheck } from '../render/check.ts';

@@ -1,5 +1,5 @@
 import { runExport } from '../../app/export.ts';
-import type { ExportFlags } from '../application.ts';
+import type { ExportFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
 import { perform } from '../perform.ts';
 import { renderExport } from '../render/export.ts';

@@ -1,5 +1,5 @@
 import { runPreview } from '../../app/preview.ts';
-import type { CommonFlags } from '../application.ts';
+import type { CommonFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
 import { perform } from '../perform.ts';
 import { renderPreview } from '../render/preview.ts';

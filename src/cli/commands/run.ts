@@ -1,5 +1,5 @@
 import { runRun } from '../../app/run.ts';
-import type { CommonFlags } from '../application.ts';
+import type { CommonFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
 import { perform } from '../perform.ts';
 import { renderRun } from '../render/run.ts';

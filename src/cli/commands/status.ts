@@ -1,5 +1,5 @@
 import { runStatus } from '../../app/status.ts';
-import type { CommonFlags } from '../application.ts';
+import type { CommonFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
 import { perform } from '../perform.ts';
 import { renderStatus } from '../render/status.ts';

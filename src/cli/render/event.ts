@@ -12,7 +12,9 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'run.draining':
       return `draining: ${count('inFlight')} requests in flight`;
     case 'partition.enrolled': {
-      const refused = Number(facts['rejected']) > 0 ? `, ${count('rejected')} rows refused (see rejected/${subject}.ndjson)` : '';
+      const rows = Number(facts['rejected']) === 1 ? 'row' : 'rows';
+      const refused =
+        Number(facts['rejected']) > 0 ? `, ${count('rejected')} ${rows} refused (see rejected/${subject}.ndjson)` : '';
       const twice = Number(facts['duplicates']) > 0 ? `, ${count('duplicates')} duplicates` : '';
       return `${subject}: ${count('prompts')} prompts${twice}${refused}`;
     }

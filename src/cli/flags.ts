@@ -1,0 +1,17 @@
+/** The flags of each command, as the command gets them. */
+export interface CommonFlags {
+  readonly json: boolean;
+}
+
+export interface ExportFlags extends CommonFlags {
+  readonly for: 'specforge' | 'speculators';
+  readonly to?: string;
+}
+
+export interface InitFlags extends CommonFlags {
+  readonly from?: string;
+  readonly run?: string;
+  readonly attach?: string;
+  readonly model?: string;
+  readonly force: boolean;
+}
