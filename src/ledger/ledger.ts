@@ -4,7 +4,9 @@
  *
  * A prompt is  waiting → leased → done | aside;  a restart turns leased back into waiting (`releaseLeases`).
  * `dropped` is a prompt the run no longer wants. A record is live | superseded | withdrawn: only the ledger says which
- * bytes are live. Every call is one transaction, durable when it returns. Calls are synchronous on purpose: a group
+ * bytes are live. Every call is one transaction, durable when it returns. A call that throws has changed nothing; what
+ * the caller should have known (an old fence, a turn out of order, an unknown partition or launch) is thrown as `bug`.
+ * After `disk.failed` it is unknown whether the last transaction is on disk: leave the shards as they are and open again. Calls are synchronous on purpose: a group
  * commit stalls the loop for 4 ms at the 99th percentile, a worker thread would cost more than it saves.
  */
 import type { Event, Facts, Happening } from '../base/events.ts';
@@ -74,7 +76,7 @@ export interface PromptKey {
   readonly id: string;
 }
 
-/** A right to work on one prompt until this worker ends; commits with an older fence are refused. */
+/** A right to work on one prompt until this worker ends; the fence rises by one per lease, and commits with an older one are refused. */
 export interface Lease extends PromptKey {
   readonly offset: number;
   readonly bytes: number;
@@ -86,7 +88,7 @@ export interface Lease extends PromptKey {
 
 export interface FinishedTurn extends PromptKey {
   readonly fence: number;
-  /** Counted from 0. */
+  /** Counted from 0; turns are finished in order and once. */
   readonly turn: number;
   /** JSON of a `RecordTurn`. */
   readonly body: string;
@@ -98,6 +100,7 @@ export interface FinishedTurn extends PromptKey {
 export interface CommittedRecord extends PromptKey {
   readonly fence: number;
   readonly shard: number;
+  /** Where the shard's committed bytes end: records lie without gaps, in the order in which they are committed. */
   readonly offset: number;
   readonly bytes: number;
   readonly sha256: string;
@@ -117,6 +120,7 @@ export interface AttemptRow extends PromptKey {
   readonly outcome: string;
   readonly status: number;
   readonly because: string;
+  /** Of `completed` they come with the turn or the record; of every other outcome they count as generated and not as spent. */
   readonly tokens: number;
 }
 
@@ -125,6 +129,10 @@ export interface SetAside extends PromptKey {
   readonly because: string;
 }
 
+/**
+ * Applied in this order: attempts, turns, records, asides. So one commit may finish a turn and set its prompt aside: the
+ * answer was paid for (generated) and is not kept (not spent). A prompt set aside loses its finished turns.
+ */
 export interface Commit {
   readonly turns: readonly FinishedTurn[];
   readonly records: readonly CommittedRecord[];
@@ -172,7 +180,10 @@ export interface Ledger {
   /** The run's identity: what must not change. Empty before `setIdentity`. */
   identity(): Facts;
   setIdentity(facts: Facts): void;
-  /** Adds partitions that are not there and raises budgets and limits that are; happens before any enrolment. */
+  /**
+   * Adds partitions that are not there and raises budgets and limits that are, never lowers them (0 = none is highest);
+   * happens before any enrolment. A raised limit turns `limited` back into `open`.
+   */
   declarePartitions(settings: readonly PartitionSettings[]): void;
   partitions(): readonly PartitionCounters[];
 
@@ -187,13 +198,17 @@ export interface Ledger {
   /** At start: every lease of a dead worker becomes waiting. Returns how many. */
   releaseLeases(): number;
 
+  /** All of it or nothing. The returned events are the happenings, numbered. */
   commit(commit: Commit): readonly Event[];
+  /** The id that turns, records and attempts refer to. */
   recordLaunch(launch: LaunchRow): number;
   emit(happenings: readonly Happening[]): readonly Event[];
+  /** In order; at most 1,000 unless told. */
   events(after: number, most?: number): readonly Event[];
 
   shards(): readonly ShardRow[];
   sealShard(partition: string, shard: number, sha256: string, happening: Happening): readonly Event[];
+  /** In the order of the files, read in pages: commits may happen meanwhile. */
   liveRecords(partition: string): Iterable<LiveRecord>;
   setAsides(partition: string): readonly AsideRow[];
   /** How many attempts ended in each outcome. */

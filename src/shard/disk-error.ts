@@ -23,7 +23,8 @@ export function explainDiskError(thrown: unknown, path: string): AerieError {
     const remedy = 'Make the run folder writable for this user, or work on a copy of it. Nothing was written.';
     return new AerieError('disk.read-only', `${path} cannot be written.`, { because, remedy, ...detail }, thrown);
   }
-  if (code === '') return bug(`${path} was used wrongly: ${detail.evidence[0]}`, detail.facts);
+  // ERR_… are Node's own: a wrong call, not a wrong disk.
+  if (code === '' || code.startsWith('ERR_')) return bug(`${path} was used wrongly: ${detail.evidence[0]}`, detail.facts);
   const remedy = 'Look at the system log (dmesg) for this disk, then type the same command: it resumes.';
   return new AerieError('disk.failed', `The disk answered ${code} while ${path} was used.`, { remedy, ...detail }, thrown);
 }

@@ -5,12 +5,12 @@
  * On failure: rolled back and thrown as an `AerieError`. After `disk.failed` nobody knows whether the last transaction
  * reached the disk, so every later one is refused with the same error until the file is opened again.
  */
-import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite';
-import { existsSync, statSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
+import { statSync } from 'node:fs';
 import { AerieError } from '../../base/errors.ts';
+import { openForReading, openForWork } from './open-file.ts';
 import type { Bindings, Row } from './row.ts';
-import { explainSqliteError, isCannotOpen } from './sqlite-error.ts';
+import { explainSqliteError } from './sqlite-error.ts';
 
 /** A reader (`aerie status`) or a backup may hold the file for a moment; longer than this is somebody to be named. */
 const BUSY_TIMEOUT_MS = 5000;
@@ -24,6 +24,7 @@ export class Database {
   readonly #connection: DatabaseSyncInstance;
   readonly #statements = new Map<string, StatementSyncInstance>();
   #failure: AerieError | undefined;
+  #isWriting = false;
 
   private constructor(path: string, connection: DatabaseSyncInstance) {
     this.path = path;
@@ -32,7 +33,7 @@ export class Database {
 
   static open(path: string, readOnly: boolean): Database {
     try {
-      const database = new Database(path, readOnly ? openReadOnly(path) : new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS }));
+      const database = new Database(path, (readOnly ? openForReading : openForWork)(path, BUSY_TIMEOUT_MS));
       try {
         database.#connection.exec(`PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -${CACHE_KIB};`);
       } catch (thrown) {
@@ -52,7 +53,8 @@ export class Database {
   /** Kept in the file: readers then read while a writer writes. SQLite says no by keeping the old mode. */
   useWriteAheadLog(): void {
     const mode = this.get('PRAGMA journal_mode = WAL')?.['journal_mode'];
-    if (mode === 'wal') return;
+    this.#isWriting = mode === 'wal';
+    if (this.#isWriting) return;
     throw new AerieError('disk.failed', `${this.path} lies on a file system that has no shared memory between processes.`, {
       because: `SQLite kept journal mode ${String(mode)} when asked for a write-ahead log; network file systems do that`,
       remedy: 'Put the run folder on a local disk.',
@@ -104,9 +106,15 @@ export class Database {
     }
   }
 
+  /**
+   * The library keeps a prepared statement, and the files with it, until the garbage collector takes it. So what the log
+   * holds is moved into the main file here, and a closed ledger is whole without its `-wal`.
+   */
   close(): void {
+    if (!this.#connection.isOpen) return;
     this.#statements.clear();
-    if (this.#connection.isOpen) this.#connection.close();
+    this.#moveLogIntoFile();
+    this.#connection.close();
   }
 
   #prepare(sql: string): StatementSyncInstance {
@@ -125,6 +133,16 @@ export class Database {
     }
   }
 
+  /** Not waiting for readers and not failing: whatever stays in the log is read from there by the next opening. */
+  #moveLogIntoFile(): void {
+    if (!this.#isWriting) return;
+    try {
+      this.#connection.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE);');
+    } catch {
+      // A full or failing disk: everything committed is in the log, which is durable.
+    }
+  }
+
   /** SQLite has rolled back by itself after some errors; one that fails leaves nothing more to do than the error already known. */
   #rollBack(): void {
     try {
@@ -132,29 +150,5 @@ export class Database {
     } catch (thrown) {
       this.#failure ??= explainSqliteError(thrown, this.path);
     }
-  }
-}
-
-/**
- * A WAL file needs its `-shm` beside it even to be read. On a folder that cannot be written there is none; then the file
- * is read as immutable, which is right only while nobody writes: no `-wal` means that all of it is in the main file.
- */
-function openReadOnly(path: string): DatabaseSyncInstance {
-  try {
-    return probe(new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS }));
-  } catch (thrown) {
-    if (!isCannotOpen(thrown) || !existsSync(path) || existsSync(`${path}-wal`)) throw thrown;
-    return probe(new DatabaseSync(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true }));
-  }
-}
-
-/** Opening reads nothing; the first read is what fails. */
-function probe(connection: DatabaseSyncInstance): DatabaseSyncInstance {
-  try {
-    connection.prepare('SELECT count(*) FROM sqlite_schema').get();
-    return connection;
-  } catch (thrown) {
-    connection.close();
-    throw thrown;
   }
 }

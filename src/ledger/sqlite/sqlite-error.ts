@@ -16,8 +16,10 @@ export function isBusy(thrown: unknown): boolean {
   return primaryCodeOf(thrown) === SQLITE.busy;
 }
 
-export function isCannotOpen(thrown: unknown): boolean {
-  return primaryCodeOf(thrown) === SQLITE.cannotOpen;
+/** What a read-only opening meets where SQLite would have to write the files beside the ledger. */
+export function isForWantOfWriting(thrown: unknown): boolean {
+  const code = primaryCodeOf(thrown);
+  return code === SQLITE.cannotOpen || code === SQLITE.readOnly;
 }
 
 export function explainSqliteError(thrown: unknown, path: string): AerieError {
@@ -74,14 +76,14 @@ export function explainSqliteError(thrown: unknown, path: string): AerieError {
         { remedy: 'Look at the system log (dmesg) for this disk, then type the same command: it resumes.', evidence, facts },
         thrown,
       );
-    default:
+    case 'bug.invariant':
       return explainUnexpected(thrown, facts);
   }
 }
 
-type Explained = Extract<ErrorCode, `disk.${string}` | 'ledger.damaged' | 'ledger.held-elsewhere'>;
+type Explained = Extract<ErrorCode, `disk.${string}` | 'ledger.damaged' | 'ledger.held-elsewhere' | 'bug.invariant'>;
 
-function classify(thrown: unknown): Explained | undefined {
+function classify(thrown: unknown): Explained {
   const errno = numberOf(thrown, 'systemErrno');
   switch (primaryCodeOf(thrown)) {
     case SQLITE.full:
@@ -108,10 +110,11 @@ function classifyErrno(errno: number): Explained {
 }
 
 /** The lock's name file is written with node:fs, whose errors carry names. */
-function classifySystemCode(code: string): Explained | undefined {
+function classifySystemCode(code: string): Explained {
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'disk.full';
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return 'disk.read-only';
-  return code === 'EIO' ? 'disk.failed' : undefined;
+  // ERR_… are Node's and the library's own: a wrong call, not a wrong disk.
+  return code === '' || code.startsWith('ERR_') ? 'bug.invariant' : 'disk.failed';
 }
 
 function explainUnexpected(thrown: unknown, facts: Readonly<Record<string, string | number>>): AerieError {

@@ -5,12 +5,14 @@
  *
  * States: free → held (`holdRun`) → free (`release`, or the end of the process).
  * On failure: `ledger.held-elsewhere` with the holder's name, `disk.*`.
+ * Only `exec` is used: a prepared statement would keep the lock after `close`, until the garbage collector takes it.
  * Nothing else in this process may open and close `lock.sqlite`: that would drop the lock (POSIX record locks).
  */
-import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
+import { openForWork } from './open-file.ts';
 import { explainSqliteError, isBusy } from './sqlite-error.ts';
 
 export interface Holder {
@@ -25,6 +27,9 @@ export interface HeldRun {
   release(): void;
 }
 
+/** A connection that nothing refers to is closed by the garbage collector, and the lock with it. */
+const heldConnections = new Set<DatabaseSyncInstance>();
+
 export function holdRun(folder: string, holder: Holder): HeldRun {
   const path = join(folder, 'lock.sqlite');
   const namePath = join(folder, 'lock.json');
@@ -35,11 +40,13 @@ export function holdRun(folder: string, holder: Holder): HeldRun {
     connection.close();
     throw explainSqliteError(thrown, namePath);
   }
+  heldConnections.add(connection);
   return {
     release: () => {
       if (!connection.isOpen) return;
       rmSync(namePath, { force: true }); // while still held: the next holder's name must not be the one removed
       connection.close();
+      heldConnections.delete(connection);
     },
   };
 }
@@ -48,7 +55,7 @@ function takeLock(path: string, namePath: string): DatabaseSyncInstance {
   let connection: DatabaseSyncInstance | undefined;
   try {
     // 0: a run that is held stays held for hours, waiting would only hide that.
-    connection = new DatabaseSync(path, { timeout: 0 });
+    connection = openForWork(path, 0);
     // Not WAL, where an exclusive transaction would leave readers in and need shared memory.
     connection.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE;');
     return connection;

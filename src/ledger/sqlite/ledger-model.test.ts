@@ -1,0 +1,189 @@
+/**
+ * Random lives of a run against a model of a few lines: after every step the counters are the model's, and no prompt has
+ * two live records. A crash is a ledger closed without a word and opened again.
+ */
+import fc from 'fast-check';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { attempt, batch, commitOf, enrolled, launch, recordOf, turnOf } from '../../../test/contracts/ledger-rows.ts';
+import type { Commit, Lease, Ledger } from '../ledger.ts';
+import { openSqliteLedger } from './open-ledger.ts';
+
+const PROMPTS = 6;
+
+interface ModelTurn {
+  readonly tokens: number;
+  readonly truncated: number;
+}
+
+interface ModelPrompt {
+  state: 'waiting' | 'leased' | 'done' | 'aside';
+  fence: number;
+  turns: ModelTurn[];
+}
+
+interface Model {
+  prompts: Map<string, ModelPrompt>;
+  generated: number;
+  committedBytes: number;
+}
+
+interface Real {
+  readonly path: string;
+  ledger: Ledger;
+}
+
+type Step = fc.Command<Model, Real>;
+
+function open(path: string): Ledger {
+  return openSqliteLedger(path, { clock: { now: () => 0 } });
+}
+
+/** The nth leased prompt, as the lease that a worker would hold. */
+function pick(model: Model, nth: number): { prompt: ModelPrompt; lease: Lease } | undefined {
+  const leased = [...model.prompts].filter(([, { state }]) => state === 'leased');
+  const [id, prompt] = leased[nth % leased.length] ?? [];
+  if (id === undefined || prompt === undefined) return undefined;
+  return { prompt, lease: { partition: 'B1', id, offset: 0, bytes: 100, turns: 2, fence: prompt.fence, finishedTurns: [] } };
+}
+
+function agree(model: Model, { ledger }: Real): void {
+  const prompts = [...model.prompts.values()];
+  const inState = (state: ModelPrompt['state']) => prompts.filter((prompt) => prompt.state === state).length;
+  const turns = prompts.filter(({ state }) => state !== 'aside').flatMap((prompt) => prompt.turns);
+  expect(ledger.partitions()[0]).toMatchObject({
+    ...{ waiting: inState('waiting'), leased: inState('leased'), done: inState('done'), aside: inState('aside') },
+    spentTokens: turns.reduce((sum, { tokens }) => sum + tokens, 0),
+    generatedTokens: model.generated,
+    answers: turns.length,
+    truncated: turns.reduce((sum, { truncated }) => sum + truncated, 0),
+  });
+  const live = [...ledger.liveRecords('B1')].map(({ id }) => id);
+  expect(live.toSorted()).toEqual([...model.prompts].filter(([, { state }]) => state === 'done').map(([id]) => id));
+  expect(ledger.shards()[0]?.committedBytes ?? 0).toBe(model.committedBytes);
+}
+
+/** A step that may not apply, and whose outcome is compared. */
+function step(name: string, run: (model: Model, real: Real) => void): Step {
+  return {
+    check: () => true,
+    run: (model, real) => {
+      run(model, real);
+      agree(model, real);
+    },
+    toString: () => name,
+  };
+}
+
+const small = fc.nat(5);
+
+const steps = [
+  fc.tuple(small, fc.boolean()).map(([n, onlyUnfinished]) =>
+    step(`lease(${n}, ${onlyUnfinished})`, (model, { ledger }) => {
+      const waiting = [...model.prompts].filter(([, { state }]) => state === 'waiting');
+      const begun = waiting.filter(([, { turns }]) => turns.length > 0);
+      const fresh = onlyUnfinished ? [] : waiting.filter(([, { turns }]) => turns.length === 0);
+      const chosen = [...begun, ...fresh].slice(0, n);
+      for (const [, prompt] of chosen) Object.assign(prompt, { state: 'leased', fence: prompt.fence + 1 });
+      const leases = ledger.lease('B1', n, onlyUnfinished);
+      expect(leases.map(({ id, fence, finishedTurns }) => [id, fence, finishedTurns.length])).toEqual(
+        chosen.map(([id, { fence, turns }]) => [id, fence, turns.length]),
+      );
+    }),
+  ),
+  fc.tuple(small, small, fc.boolean()).map(([nth, tokens, truncated]) =>
+    step(`finishTurn(${nth}, ${tokens}, ${truncated})`, (model, { ledger }) => {
+      const picked = pick(model, nth);
+      if (picked === undefined) return;
+      const { prompt, lease } = picked;
+      ledger.commit(commitOf({ turns: [turnOf(lease, prompt.turns.length, { tokens, truncated })] }));
+      prompt.turns.push({ tokens, truncated: truncated ? 1 : 0 });
+      model.generated += tokens;
+    }),
+  ),
+  fc.tuple(small, small).map(([nth, tokens]) =>
+    step(`commit(${nth}, ${tokens})`, (model, { ledger }) => {
+      const picked = pick(model, nth);
+      if (picked === undefined) return;
+      const { prompt, lease } = picked;
+      prompt.turns.push({ tokens, truncated: 0 });
+      prompt.state = 'done';
+      model.generated += tokens;
+      const all = prompt.turns.reduce((sum, turn) => sum + turn.tokens, 0);
+      const truncated = prompt.turns.reduce((sum, turn) => sum + turn.truncated, 0);
+      const place = { offset: model.committedBytes, bytes: 100 };
+      model.committedBytes += 100;
+      ledger.commit(commitOf({ records: [recordOf(lease, { ...place, tokens: all, turns: prompt.turns.length, truncated })] }));
+    }),
+  ),
+  small.map((nth) =>
+    step(`setAside(${nth})`, (model, { ledger }) => {
+      const picked = pick(model, nth);
+      if (picked === undefined) return;
+      ledger.commit(commitOf({ asides: [{ ...picked.lease, because: 'poison' }] }));
+      picked.prompt.state = 'aside';
+    }),
+  ),
+  fc.tuple(small, small, fc.constantFrom('completed', 'lost', 'malformed')).map(([nth, tokens, outcome]) =>
+    step(`attempt(${nth}, ${tokens}, ${outcome})`, (model, { ledger }) => {
+      const picked = pick(model, nth);
+      if (picked === undefined) return;
+      ledger.commit(commitOf({ attempts: [attempt(picked.lease, { outcome, tokens })] }));
+      if (outcome !== 'completed') model.generated += tokens;
+    }),
+  ),
+  small.map((nth) =>
+    step(`unlease(${nth})`, (model, { ledger }) => {
+      const picked = pick(model, nth);
+      if (picked === undefined) return;
+      ledger.unlease([picked.lease]);
+      picked.prompt.state = 'waiting';
+    }),
+  ),
+  fc.tuple(fc.nat(PROMPTS - 1), fc.constantFrom('turn', 'record', 'aside')).map(([index, kind]) =>
+    step(`stale ${kind}(p${index})`, (model, { ledger }) => {
+      const prompt = model.prompts.get(`p${index}`) as ModelPrompt;
+      const fence = prompt.state === 'leased' ? prompt.fence - 1 : prompt.fence;
+      const lease = { partition: 'B1', id: `p${index}`, offset: 0, bytes: 0, turns: 1, fence, finishedTurns: [] };
+      const commits: Record<typeof kind, Partial<Commit>> = {
+        turn: { turns: [turnOf(lease, prompt.turns.length)] },
+        record: { records: [recordOf(lease, { offset: model.committedBytes })] },
+        aside: { asides: [{ ...lease, because: 'poison' }] },
+      };
+      expect(() => ledger.commit(commitOf(commits[kind]))).toThrow(/not leased with fence/);
+    }),
+  ),
+  fc.constant(
+    step('crash', (model, real) => {
+      real.ledger.close();
+      real.ledger = open(real.path);
+      const leased = [...model.prompts.values()].filter(({ state }) => state === 'leased');
+      expect(real.ledger.releaseLeases()).toBe(leased.length);
+      for (const prompt of leased) prompt.state = 'waiting';
+    }),
+  ),
+];
+
+test('whatever a run lives through, its counters are true and no prompt has two live records', () => {
+  fc.assert(
+    fc.property(fc.commands(steps, { maxCommands: 40, size: '+1' }), (commands) => {
+      const folder = mkdtempSync(join(tmpdir(), 'aerie-model-'));
+      const real: Real = { path: join(folder, 'ledger.sqlite'), ledger: open(join(folder, 'ledger.sqlite')) };
+      try {
+        real.ledger.declarePartitions([{ name: 'B1', budget: 0, limit: 0 }]);
+        real.ledger.recordLaunch(launch);
+        real.ledger.enrol(batch({ prompts: enrolled(PROMPTS) }));
+        const prompts = new Map(
+          enrolled(PROMPTS).map(({ id }) => [id, { state: 'waiting', fence: 0, turns: [] } as ModelPrompt]),
+        );
+        fc.modelRun(() => ({ model: { prompts, generated: 0, committedBytes: 0 }, real }), commands);
+      } finally {
+        real.ledger.close();
+        rmSync(folder, { recursive: true });
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
