@@ -161,6 +161,8 @@ describe('embedded engine', () => {
     ['streaming', '/v1/chat/completions', chat('x', { stream: true }), 400],
     ['two answers', '/v1/chat/completions', chat('x', { n: 2 }), 400],
     ['a penalty it does not have', '/v1/chat/completions', chat('x', { repetition_penalty: 1.1 }), 400],
+    ['a grammar it does not have', '/v1/chat/completions', chat('x', { response_format: { type: 'json_object' } }), 400],
+    ['a bias it does not have', '/generate', { text: 'x', sampling_params: { logit_bias: { 1: 5 } } }, 400],
     ['no tokens at all', '/v1/chat/completions', chat('x', { max_tokens: 0 }), 400],
     ['a seed out of range', '/v1/chat/completions', chat('x', { seed: -1 }), 400],
     ['another model', '/v1/chat/completions', chat('x', { model: 'other' }), 404],
@@ -180,6 +182,7 @@ describe('embedded engine', () => {
 
   test('a client that goes away frees its sequence, in the middle of an answer and in the queue', async () => {
     const gone = new AbortController();
+    const before = (await engine.get('/server_info')).body.generated_tokens;
     const abandoned = Array.from({ length: 9 }, (_, number) =>
       engine
         .post('/v1/chat/completions', chat(`gone ${number}`, { max_tokens: 400, ignore_eos: true }), gone.signal)
@@ -195,6 +198,8 @@ describe('embedded engine', () => {
       await delay(10);
     }
     expect(busy).toBe(0);
+    // nine answers of 400 tokens were asked for; the five in the queue never began, the four others were broken off
+    expect((await engine.get('/server_info')).body.generated_tokens - before).toBeLessThan(4 * 400);
     expect((await engine.post('/v1/chat/completions', chat('next'))).status).toBe(200);
   });
 });

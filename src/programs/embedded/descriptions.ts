@@ -40,6 +40,7 @@ export function describeServer(model: LoadedModel) {
     threads: flags.threads,
     num_running_reqs: model.pool.running,
     num_queue_reqs: model.pool.queued,
+    generated_tokens: model.activity.generated,
   };
 }
 

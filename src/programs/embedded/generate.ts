@@ -2,11 +2,11 @@
  * One generation: prompt ids in, answer ids out, on one sequence of the context.
  *
  * Promises: the ids are every id the model chose, the end token included; `cachedTokens` is what the sequence already
- * held; an aborted signal ends it within one step (at most `PREFILL_CHUNK` prompt tokens) and frees the sequence. It throws the signal's reason
+ * held; an aborted signal, the request's or the program's, ends it within one step and frees the sequence. It throws the signal's reason
  * when aborted; anything else it throws is a fault of the engine, and the sequence is emptied before its next use.
  */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import type { LoadedModel } from './model.ts';
+import { type LoadedModel, STEP_TOKENS } from './model.ts';
 import { StopStrings } from './stop-strings.ts';
 
 export interface GenerationRequest {
@@ -40,9 +40,6 @@ export interface Generation {
   readonly cachedTokens: number;
 }
 
-/** Prompt tokens given to one step: a client that goes away, and the other sequences, wait no longer than this takes (about 1.3 s at 190 tokens/s). */
-const PREFILL_CHUNK = 256;
-
 export async function generate(model: LoadedModel, request: GenerationRequest, signal: AbortSignal): Promise<Generation> {
   const slot = await model.pool.take(request.promptIds, signal);
   const sequence = model.sequences[slot];
@@ -50,7 +47,7 @@ export async function generate(model: LoadedModel, request: GenerationRequest, s
     if (sequence === undefined) throw new Error(`there is no sequence ${slot}`);
     return await generateOn(model, sequence, request, signal);
   } catch (thrown) {
-    if (!signal.aborted) await sequence?.clearHistory().catch(() => undefined); // its state is not known any more
+    if (!signal.aborted && !model.stopping.aborted) await sequence?.clearHistory().catch(() => undefined); // its state is not known any more
     throw thrown;
   } finally {
     model.pool.release(slot);
@@ -63,12 +60,16 @@ async function generateOn(
   request: GenerationRequest,
   signal: AbortSignal,
 ): Promise<Generation> {
-  const cachedTokens = await prefill(sequence, request.promptIds, signal);
+  const throwIfGivenUp = () => {
+    signal.throwIfAborted();
+    model.stopping.throwIfAborted();
+  };
+  const cachedTokens = await prefill(sequence, request.promptIds, throwIfGivenUp);
   const outputIds: number[] = [];
   const stops = new StopStrings(request.stop);
   let finish: Finish = { kind: 'length' };
   for await (const token of sequence.evaluate(asTokens(request.promptIds.slice(sequence.nextTokenIndex)), samplingOf(request))) {
-    signal.throwIfAborted();
+    throwIfGivenUp();
     const id: number = token;
     outputIds.push(id);
     model.activity.generated += 1;
@@ -82,17 +83,22 @@ async function generateOn(
 }
 
 /** Brings the sequence to all but the rest of the prompt that the first step evaluates; says how many tokens it had already. */
-async function prefill(sequence: LlamaContextSequence, promptIds: readonly number[], signal: AbortSignal): Promise<number> {
+async function prefill(
+  sequence: LlamaContextSequence,
+  promptIds: readonly number[],
+  throwIfGivenUp: () => void,
+): Promise<number> {
   // The last token is always evaluated: only that gives the probabilities of the next one. Shifting is off (second
   // argument): moved cells are an approximation of what an evaluation would have given.
+  throwIfGivenUp();
   await sequence.adaptStateToTokens(asTokens(promptIds.slice(0, -1)), false);
   const cachedTokens = sequence.nextTokenIndex;
-  while (promptIds.length - sequence.nextTokenIndex > PREFILL_CHUNK) {
-    signal.throwIfAborted();
+  while (promptIds.length - sequence.nextTokenIndex > STEP_TOKENS) {
+    throwIfGivenUp();
     const from = sequence.nextTokenIndex;
-    await sequence.evaluateWithoutGeneratingNewTokens(asTokens(promptIds.slice(from, from + PREFILL_CHUNK)));
+    await sequence.evaluateWithoutGeneratingNewTokens(asTokens(promptIds.slice(from, from + STEP_TOKENS)));
   }
-  signal.throwIfAborted();
+  throwIfGivenUp();
   return cachedTokens;
 }
 

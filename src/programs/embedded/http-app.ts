@@ -71,6 +71,7 @@ export function createHttpApp({ model: loaded, now, log }: HttpAppParts): Hono {
   );
   app.onError((thrown, context) => {
     if (thrown instanceof Refusal) return context.json(errorBody(thrown.message, thrown.type, thrown.status), thrown.status);
+    if (loaded()?.stopping.aborted) return context.json(errorBody(thrown.message, 'ServiceUnavailableError', 503), 503);
     if (context.req.raw.signal.aborted) return context.body(null, 400); // nobody is there to read it
     log(`a request failed: ${thrown.message}`);
     return context.json(errorBody('The engine failed on this request; its log has the reason', 'InternalServerError', 500), 500);

@@ -52,6 +52,22 @@ const minP = z.number().min(0).max(1).nullish();
 const only = <const T extends string | number | boolean>(value: T, why: string) =>
   z.literal(value, { error: `${why}; leave it out` }).nullish();
 
+/** Fields of vLLM and SGLang that change the answer and that this engine does not have. */
+const absent = z.null({ error: 'this engine does not have it; leave it out' }).optional();
+const absentFields = {
+  logit_bias: absent,
+  stop_token_ids: absent,
+  min_tokens: absent,
+  min_new_tokens: absent,
+  response_format: absent,
+  structured_outputs: absent,
+  guided_json: absent,
+  guided_regex: absent,
+  json_schema: absent,
+  regex: absent,
+  ebnf: absent,
+};
+
 const chatFields = {
   stream: only(false, 'this engine does not stream'),
   n: only(1, 'this engine gives one answer per request'),
@@ -63,6 +79,7 @@ const chatFields = {
 };
 
 const chatBody = z.looseObject({
+  ...absentFields,
   ...chatFields,
   model: text.nullish(),
   messages,
@@ -82,6 +99,7 @@ const chatBody = z.looseObject({
 export type ChatBody = z.infer<typeof chatBody>;
 
 const samplingParams = z.looseObject({
+  ...absentFields,
   n: chatFields.n,
   repetition_penalty: chatFields.repetition_penalty,
   frequency_penalty: chatFields.frequency_penalty,
