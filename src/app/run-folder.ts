@@ -5,7 +5,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { AerieError, systemCodeOf } from '../base/errors.ts';
+import { AerieError, diskCodeOf, systemCodeOf } from '../base/errors.ts';
 import type { Facts } from '../base/events.ts';
 import { formatCount } from '../base/units.ts';
 import { type SourceDifference, sourceDiffers } from '../dataset/source-differs.ts';
@@ -53,8 +53,17 @@ export async function openRunFolder(run: RunSpec, host: Host): Promise<HeldFolde
   }
 }
 
+/** Before the first answer there is no data that a change could spoil: a first start that failed pins nothing but the rows it read. */
+function hasAnswers(ledger: Ledger): boolean {
+  return ledger.partitions().some(({ answers, aside }) => answers + aside > 0);
+}
+
 async function refuseDifferences(run: RunSpec, ledger: Ledger): Promise<void> {
-  const differences: Difference[] = identityDifferences(ledger.identity(), { ...ledger.identity(), ...identityOf(run) });
+  const changed = identityDifferences(ledger.identity(), { ...ledger.identity(), ...identityOf(run) });
+  const isUnread = (what: string) =>
+    ledger.partitions().some(({ name, sourceRows }) => sourceRows === 0 && what === `partitions.${name}.from`);
+  const isBegun = hasAnswers(ledger);
+  const differences = changed.filter(({ what }) => isBegun || (what.startsWith('partitions.') && !isUnread(what)));
   if (differences.length > 0) throw differs(run, differences);
   for (const partition of ledger.partitions()) {
     const spec = run.partitions.find(({ name }) => name === partition.name);
@@ -62,12 +71,13 @@ async function refuseDifferences(run: RunSpec, ledger: Ledger): Promise<void> {
     const difference = await sourceDiffers(partition.pin, spec.from);
     // A source that was read to its end is not needed again: its prompts lie in the run folder.
     if (difference === undefined || (difference.what === 'missing' && partition.enrolment === 'complete')) continue;
-    throw sourceChanged(spec.name, difference);
+    throw sourceChanged(spec.name, difference, isBegun ? '' : run.folder);
   }
 }
 
 function takeOver(run: RunSpec, ledger: Ledger): void {
-  ledger.setIdentity({ ...ledger.identity(), ...identityOf(run) });
+  const known = Object.entries(ledger.identity()).filter(([key]) => hasAnswers(ledger) || !key.startsWith('launch.'));
+  ledger.setIdentity({ ...Object.fromEntries(known), ...identityOf(run) });
   ledger.declarePartitions(run.partitions.map(({ name, budget, limit }) => ({ name, budget, limit })));
 }
 
@@ -91,7 +101,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
 
 function cannotWrite(folder: string, thrown: unknown): AerieError {
   const code = systemCodeOf(thrown);
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (diskCodeOf(code) === 'disk.full') {
     return new AerieError(
       'disk.full',
       `The disk that holds ${folder} is full.`,
@@ -118,7 +128,8 @@ export function differs(run: RunSpec, differences: readonly Difference[]): Aerie
   });
 }
 
-function sourceChanged(partition: string, difference: SourceDifference): AerieError {
+/** `unanswered`: the run folder, where removing it costs nothing. */
+function sourceChanged(partition: string, difference: SourceDifference, unanswered: string): AerieError {
   const size = (bytes: number) => `${formatCount(bytes)} bytes`;
   const was = `it had ${size(difference.pinnedBytes)} when it was read`;
   const now =
@@ -129,6 +140,9 @@ function sourceChanged(partition: string, difference: SourceDifference): AerieEr
         : `has ${difference.what} to ${size(difference.bytes)}`;
   return new AerieError('source.changed', `The source of partition ${partition} ${now}; ${was}.`, {
     evidence: [difference.path],
-    remedy: `Put the file back as it was, or add the new rows as a partition of their own. Nothing was changed; what is committed is safe.`,
+    remedy:
+      unanswered === ''
+        ? 'Put the file back as it was, or add the new rows as a partition of their own. Nothing was changed; what is committed is safe.'
+        : `No prompt of this run has been answered yet, so begin again with the new file:  rm -r ${unanswered}`,
   });
 }

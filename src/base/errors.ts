@@ -99,3 +99,11 @@ export function systemCodeOf(thrown: unknown): string {
   if (typeof thrown === 'object' && thrown !== null && 'code' in thrown && typeof thrown.code === 'string') return thrown.code;
   return '';
 }
+
+/** Which of the disk's three errors a system code means, or undefined where it is not about a disk at all. */
+export function diskCodeOf(systemCode: string): 'disk.full' | 'disk.read-only' | 'disk.failed' | undefined {
+  if (systemCode === 'ENOSPC' || systemCode === 'EDQUOT') return 'disk.full';
+  if (systemCode === 'EACCES' || systemCode === 'EPERM' || systemCode === 'EROFS') return 'disk.read-only';
+  // ERR_… are Node's own: a wrong call, not a wrong disk.
+  return /^E[A-Z0-9]+$/.test(systemCode) ? 'disk.failed' : undefined;
+}

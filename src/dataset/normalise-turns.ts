@@ -6,8 +6,8 @@
  * out, because the target model writes them anew; so their content is not looked at. Content is kept to the character.
  */
 import type { Message } from '../base/conversation.ts';
+import { findNearest } from '../spec/nearest.ts';
 import { excerptText } from './excerpt-text.ts';
-import { nearestName } from './nearest-name.ts';
 import type { Rejection } from './rejection.ts';
 import { reject } from './rejection.ts';
 import type { WrittenConversation, WrittenTurn } from './row-shape.ts';
@@ -74,7 +74,7 @@ function parseRole(turn: WrittenTurn): KnownRole | Rejection {
   if (role === 'tool') return reject('tool-role', `${turn.place} has the role ${turn.role}`);
   if (turn.callsTools) return reject('tools-not-supported', `${turn.place} calls a tool`);
   if (role !== undefined) return role;
-  const near = nearestName(turn.role, [...ROLE_NAMES.keys()]);
+  const near = findNearest(turn.role, [...ROLE_NAMES.keys()]);
   const hint = near === undefined ? '' : `; did you mean ${near}?`;
   return reject('unknown-role', `${turn.place} has the role "${excerptText(turn.role, 40)}"${hint}`);
 }

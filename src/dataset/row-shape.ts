@@ -5,8 +5,9 @@
  * The first of messages, conversations, turns, prompt that has the right type wins (rows often carry the first question
  * once more under `prompt`). A `system` beside the list leads it.
  */
+
+import { findNearest } from '../spec/nearest.ts';
 import { excerptText } from './excerpt-text.ts';
-import { nearestName } from './nearest-name.ts';
 import type { Rejection } from './rejection.ts';
 import { reject } from './rejection.ts';
 
@@ -96,7 +97,7 @@ function explainUnknownShape(row: Row): string {
     .join(', ');
   const more = keys.length > MOST_KEYS_SHOWN ? ` and ${keys.length - MOST_KEYS_SHOWN} more` : '';
   for (const key of keys.slice(0, MOST_KEYS_SHOWN)) {
-    const near = nearestName(key, KNOWN_KEYS);
+    const near = findNearest(key, KNOWN_KEYS);
     if (near !== undefined && near !== key)
       return `its keys are ${shown}${more}; did you mean ${near} instead of ${excerptText(key, 40)}?`;
   }

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { AerieError, systemCodeOf } from '../base/errors.ts';
 import { formatCount } from '../base/units.ts';
-import { nearestName } from './nearest-name.ts';
+import { findNearest } from '../spec/nearest.ts';
 
 export const SOURCE_SUFFIXES = ['.jsonl', '.ndjson', '.jsonl.gz', '.ndjson.gz'] as const;
 
@@ -18,7 +18,7 @@ export function unsupportedSuffix(path: string): AerieError {
   const isHub = path.startsWith('hf://');
   const ending =
     suffix === '' ? 'has no suffix, so its format is not known' : `ends in ${suffix}, which is not a format that is read`;
-  const near = nearestName(suffix, SOURCE_SUFFIXES);
+  const near = findNearest(suffix, SOURCE_SUFFIXES);
   const rename = near === undefined ? [] : [`If it holds one JSON object per line, rename it to end in ${near}.`];
   return new AerieError(
     'source.unreadable',
@@ -45,7 +45,7 @@ export async function missingSource(path: string, cause?: unknown): Promise<Aeri
   const folder = dirname(path);
   const names = await readdir(folder).catch(() => undefined);
   const readable = names?.filter(hasKnownSuffix) ?? [];
-  const near = nearestName(basename(path), readable);
+  const near = findNearest(basename(path), readable);
   return new AerieError(
     'source.missing',
     `${path} is not there.`,

@@ -10,9 +10,10 @@
  * On failure: a NAME that Aerie did not make is `export.target`; a disk that does not write is `disk.*`. In both cases
  * nothing that was there has changed.
  */
-import { lstat, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { AerieError, systemCodeOf } from '../base/errors.ts';
+import { AerieError, diskCodeOf, systemCodeOf } from '../base/errors.ts';
+import { syncFolder } from '../shard/durable-folder.ts';
 
 /** First line of every manifest; how Aerie knows its own. */
 export const MANIFEST_MARK = 'aerie-export 1';
@@ -94,26 +95,11 @@ async function syncFoldersBelow(folder: string): Promise<void> {
   await syncFolder(folder);
 }
 
-/** The names in a folder are on disk only when the folder itself has been synced. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
 /** What the system said while writing an export → what the operator can do. Anything else is passed through. */
 export function explainDiskError(thrown: unknown, folder: string): unknown {
   const systemCode = systemCodeOf(thrown);
-  if (thrown instanceof AerieError || !/^E[A-Z]+$/.test(systemCode)) return thrown;
-  const code =
-    systemCode === 'ENOSPC' || systemCode === 'EDQUOT'
-      ? 'disk.full'
-      : READ_ONLY.has(systemCode)
-        ? 'disk.read-only'
-        : 'disk.failed';
+  const code = diskCodeOf(systemCode);
+  if (thrown instanceof AerieError || code === undefined) return thrown;
   return new AerieError(
     code,
     `The export to ${folder} was not written (${systemCode}). The records are as they were.`,
@@ -128,5 +114,3 @@ export function explainDiskError(thrown: unknown, folder: string): unknown {
     thrown,
   );
 }
-
-const READ_ONLY: ReadonlySet<string> = new Set(['EROFS', 'EACCES', 'EPERM']);

@@ -1,15 +1,13 @@
 /** The system's errors on record files → Aerie's, by code and never by message text. Pure. */
-import { AerieError, bug, systemCodeOf } from '../base/errors.ts';
+import { AerieError, bug, diskCodeOf, systemCodeOf } from '../base/errors.ts';
 import { formatCount } from '../base/units.ts';
-
-const FULL = new Set(['ENOSPC', 'EDQUOT']);
-const DENIED = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 export function explainDiskError(thrown: unknown, path: string): AerieError {
   if (thrown instanceof AerieError) return thrown;
   const code = systemCodeOf(thrown);
   const detail = { evidence: [thrown instanceof Error ? thrown.message : String(thrown)], facts: { path, code } };
-  if (FULL.has(code)) {
+  const kind = diskCodeOf(code);
+  if (kind === 'disk.full') {
     const remedy = 'Free space, then type the same command: everything committed so far is safe and is not done again.';
     return new AerieError(
       'disk.full',
@@ -18,13 +16,12 @@ export function explainDiskError(thrown: unknown, path: string): AerieError {
       thrown,
     );
   }
-  if (DENIED.has(code)) {
+  if (kind === 'disk.read-only') {
     const because = 'the system denied it: the file, its folder or the whole file system is read-only for this user';
     const remedy = 'Make the run folder writable for this user, or work on a copy of it. Nothing was written.';
     return new AerieError('disk.read-only', `${path} cannot be written.`, { because, remedy, ...detail }, thrown);
   }
-  // ERR_… are Node's own: a wrong call, not a wrong disk.
-  if (code === '' || code.startsWith('ERR_')) return bug(`${path} was used wrongly: ${detail.evidence[0]}`, detail.facts);
+  if (kind === undefined) return bug(`${path} was used wrongly: ${detail.evidence[0]}`, detail.facts);
   const remedy = 'Look at the system log (dmesg) for this disk, then type the same command: it resumes.';
   return new AerieError('disk.failed', `The disk answered ${code} while ${path} was used.`, { remedy, ...detail }, thrown);
 }
