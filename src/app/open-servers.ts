@@ -6,6 +6,7 @@ import { sha256Hex } from '../base/ids.ts';
 import type { ServerFacts } from '../engine/dialect.ts';
 import { dialectOf } from '../engine/dialects.ts';
 import { Fleet } from '../fleet/fleet.ts';
+import type { Host } from '../host/host.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { KeptServer } from '../server/kept-server.ts';
@@ -26,10 +27,15 @@ export interface OpenServersOptions {
   readonly onReady: (endpoint: Endpoint) => void;
 }
 
-/** Checks policy and secrets, gets the model where a server needs it; starts nothing yet. */
+/** What the run file and the environment alone can say no to, before a folder is made or a model is fetched. */
+export function refuseBeforeStart(run: RunSpec, env: Host['env']): void {
+  refuseForbidden(run);
+  for (const server of run.servers) secretHeaders(server, env);
+}
+
+/** Gets the model where a server needs it; starts nothing yet. */
 export async function openServers(options: OpenServersOptions): Promise<Fleet> {
   const { run, context } = options;
-  refuseForbidden(run);
   const needsModel = run.servers.some(({ attach }) => attach === undefined);
   const model = needsModel
     ? await obtainModel(run.model, { env: context.host.env, signal: context.drain, emit: tellOnce(context.onNote) })
@@ -103,7 +109,7 @@ function tokenFacts(facts: ServerFacts): Facts {
   };
 }
 
-function secretHeaders(server: ServerSpec, env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function secretHeaders(server: ServerSpec, env: Host['env']): Record<string, string> {
   if (server.apiKeyName === undefined) return {};
   const value = env[server.apiKeyName];
   if (value === undefined || value === '') {

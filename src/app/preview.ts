@@ -5,6 +5,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { AerieError } from '../base/errors.ts';
+import type { Event } from '../base/events.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
 import type { TrainingRecord } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
@@ -32,7 +34,11 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
   const { run } = await findRun(input.run);
   const folder = await mkdtemp(join(tmpdir(), 'aerie-preview-'));
   try {
-    await workOn(previewOf(run, folder), input.run, context);
+    // The run itself neither begins nor ends here, so nothing is said about how to resume it.
+    const onEvent = (event: Event) => void (event.kind.startsWith('run.') || context.onEvent(event));
+    await workOn(previewOf(run, folder), input.run, { ...context, onEvent }).catch((thrown: unknown) => {
+      throw isStop(thrown) ? stopped(thrown) : thrown;
+    });
     const ledger = openSqliteLedger(join(folder, 'ledger.sqlite'), { clock: context.host.clock, readOnly: true });
     try {
       const records: TrainingRecord[] = [];
@@ -54,6 +60,15 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function isStop(thrown: unknown): thrown is AerieError {
+  return thrown instanceof AerieError && (thrown.fault === 'interrupted' || thrown.fault === 'terminated');
+}
+
+function stopped(thrown: AerieError): AerieError {
+  const remedy = 'Nothing was kept, and the run itself was not touched. The same command begins again.';
+  return new AerieError(thrown.code, 'The preview was stopped before it was whole.', { remedy }, thrown);
 }
 
 /** The same run over the first few prompts of each partition, ten in all. */

@@ -23,7 +23,7 @@ import { plantCrash } from './crash-points.ts';
 import { Enrolments } from './enrolments.ts';
 import { findRun } from './find-run.ts';
 import { keepTokenizer } from './keep-tokenizer.ts';
-import { openServers } from './open-servers.ts';
+import { openServers, refuseBeforeStart } from './open-servers.ts';
 import { watchProgress } from './watch-progress.ts';
 import { openRunFolder } from './run-folder.ts';
 
@@ -52,6 +52,7 @@ export async function runRun(input: RunInput, context: OperationContext): Promis
 
 /** The work itself, for a run that is already read; `preview` gives its own. */
 export async function workOn(run: RunSpec, argument: string, context: OperationContext): Promise<RunReport> {
+  refuseBeforeStart(run, context.host.env);
   const held = await openRunFolder(run, context.host);
   const log = openRunLog(join(run.folder, 'logs', 'aerie.log'));
   try {
@@ -115,9 +116,16 @@ async function work(
     stopping.abort();
   });
   const onDrain = () => {
-    if (gate.inFlight > 0) emit({ kind: 'run.draining', subject: run.name, facts: { inFlight: gate.inFlight } });
+    if (gate.inFlight > 0 && !context.abort.aborted)
+      emit({ kind: 'run.draining', subject: run.name, facts: { inFlight: gate.inFlight } });
   };
   context.drain.addEventListener('abort', onDrain, { once: true });
+  // What giving up costs is measured as it begins; when the session has ended, nothing is in flight any more.
+  let givenUp = { conversations: 0, tokens: 0 };
+  const onAbort = () => {
+    givenUp = { conversations: tally.attemptsInFlight, tokens: tally.estimatedTokensInFlight() };
+  };
+  context.abort.addEventListener('abort', onAbort, { once: true });
 
   let end: SessionEnd;
   try {
@@ -139,6 +147,7 @@ async function work(
     });
   } finally {
     context.drain.removeEventListener('abort', onDrain);
+    context.abort.removeEventListener('abort', onAbort);
     await enrolments.stop();
     await Promise.allSettled(tokenizers);
     await fleet.stop();
@@ -156,7 +165,8 @@ async function work(
       mostInFlight: gate.mostInFlight,
     },
   };
-  const error = enrolmentFailure === undefined ? errorOf(end, report, argument, context) : (enrolmentFailure as AerieError);
+  const error =
+    enrolmentFailure === undefined ? errorOf(end, givenUp, report, argument, context) : (enrolmentFailure as AerieError);
   try {
     const code = error instanceof AerieError ? { code: error.code } : {};
     const facts = { records: report.session.records, tokens: report.session.tokens, ...code };
@@ -183,7 +193,13 @@ function provenanceOf(run: RunSpec, { facts, dialect, launch }: Endpoint): Prove
 }
 
 /** How a session ended, as the operator's answer: undefined = finished. */
-function errorOf(end: SessionEnd, report: RunReport, argument: string, context: OperationContext): AerieError | undefined {
+function errorOf(
+  end: SessionEnd,
+  givenUp: { readonly conversations: number; readonly tokens: number },
+  report: RunReport,
+  argument: string,
+  context: OperationContext,
+): AerieError | undefined {
   const done = report.partitions.reduce((sum, partition) => sum + partition.done, 0);
   const enrolled = report.partitions.reduce((sum, partition) => sum + partition.enrolled, 0);
   const safe = `${formatCount(done)} of ${formatCount(enrolled)} prompts are done and on disk in ${report.folder}.`;
@@ -198,11 +214,12 @@ function errorOf(end: SessionEnd, report: RunReport, argument: string, context: 
       });
     case 'aborted': {
       const isTerminated = context.abort.reason === 'SIGTERM';
-      const cost = `${end.conversations} ${end.conversations === 1 ? 'conversation' : 'conversations'} in flight, about ${formatCount(end.tokens)} tokens`;
+      const { conversations, tokens } = givenUp;
+      const cost = `${formatCount(conversations)} ${conversations === 1 ? 'request' : 'requests'} in flight, about ${formatCount(tokens)} tokens`;
       const what = `${isTerminated ? 'Stopped by SIGTERM' : 'Stopped by a second Ctrl-C'}. What was answered is committed; given up: ${cost}.`;
       return new AerieError(isTerminated ? 'run.terminated' : 'run.interrupted', what, {
         remedy,
-        facts: { done, enrolled, givenUpConversations: end.conversations, givenUpTokens: end.tokens },
+        facts: { done, enrolled, givenUpRequests: conversations, givenUpTokens: tokens },
       });
     }
     case 'stopped':
