@@ -10,6 +10,7 @@ export interface CheckInput {
 
 export interface CheckReport extends CheckResult {
   readonly run: string;
+  readonly folder: string;
   /** Some finding is an error: a trainer would reject or mislearn. */
   readonly hasErrors: boolean;
   /** Ids were decoded and compared with texts. */
@@ -28,7 +29,13 @@ export async function runCheck(input: CheckInput, context: OperationContext): Pr
       run: input.run,
       signal: context.drain,
     });
-    return { run: readable.run.name, ...result, hasErrors: hasErrors(result), decoded: decoder !== undefined };
+    return {
+      run: readable.run.name,
+      folder: readable.run.folder,
+      ...result,
+      hasErrors: hasErrors(result),
+      decoded: decoder !== undefined,
+    };
   } finally {
     readable.ledger.close();
   }

@@ -12,6 +12,6 @@ export async function check(this: CliContext, flags: CommonFlags, target: string
     terminal: openTerminal(this.node, flags.json),
     operation: (context) => runCheck({ run: target }, context),
     render: renderCheck,
-    isNo: (report) => report.hasErrors,
+    isNo: (report) => report.hasErrors || report.records === 0,
   });
 }

@@ -1,16 +1,18 @@
 /** The answer of `aerie check`: each finding with its count, examples and what to type. Pure. */
 import type { CheckReport } from '../../app/check.ts';
 import { formatCount } from '../../base/units.ts';
+import { countOf } from './count-of.ts';
 
 /** Enough to look one up; `--json` has up to ten. */
 const EXAMPLES_SHOWN = 3;
 
 export function renderCheck(report: CheckReport): string {
-  const lines = [`${formatCount(report.records)} records of run ${report.run}`];
+  const lines = [`${countOf(report.records, 'record')} of run ${report.run}`];
+  if (report.records === 0) return [...lines, 'There is nothing to check yet.', `next     aerie run ${report.folder}`].join('\n');
   for (const { severity, code, sentence, count, share, exampleIds, next } of report.findings) {
     lines.push(
       '',
-      `${severity.padEnd(7)}  ${code}: ${formatCount(count)} records (${(100 * share).toFixed(1)} %)`,
+      `${severity.padEnd(7)}  ${code}: ${countOf(count, 'record')} (${(100 * share).toFixed(1)} %)`,
       `         ${sentence}`,
     );
     lines.push(`         e.g. ${exampleIds.slice(0, EXAMPLES_SHOWN).join(', ')}`, `next     ${next}`);
@@ -23,8 +25,8 @@ export function renderCheck(report: CheckReport): string {
   lines.push(
     '',
     decoded,
-    `${errors} kinds of error, ${warnings} of warning${report.hasErrors ? '' : ': a trainer can read this run'}`,
+    `${countOf(errors, 'kind')} of error, ${warnings} of warning${report.hasErrors ? '' : ': a trainer can read this run'}`,
   );
-  if (!report.hasErrors) lines.push(`next     aerie export ${report.run === '' ? 'RUN' : 'RUN'} --for specforge | speculators`);
+  if (!report.hasErrors) lines.push(`next     aerie export ${report.folder} --for specforge      (or speculators)`);
   return lines.join('\n');
 }

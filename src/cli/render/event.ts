@@ -1,29 +1,29 @@
 /** One event as one line; undefined for those that only the log needs. */
-import { formatBytes, formatCount } from '../../base/units.ts';
 import type { Event } from '../../base/events.ts';
+import { formatBytes, formatCount, formatDuration } from '../../base/units.ts';
+import { countOf } from './count-of.ts';
 
 export function renderEvent({ kind, subject, facts }: Event): string | undefined {
   const count = (key: string) => formatCount(Number(facts[key] ?? 0));
+  const of = (key: string, thing: string) => countOf(Number(facts[key] ?? 0), thing);
   switch (kind) {
     case 'run.started':
       return `run ${subject} in ${String(facts['folder'])}   Ctrl-C stops it safely, the same command resumes`;
     case 'run.resumed':
-      return `run ${subject} resumes: ${count('done')} records are there${Number(facts['released']) > 0 ? `, ${count('released')} prompts were under way and are asked again` : ''}`;
+      return `run ${subject} resumes in ${String(facts['folder'])}: ${of('done', 'record')} there${Number(facts['released']) > 0 ? `, ${of('released', 'prompt')} under way when it stopped, to be asked again` : ''}   Ctrl-C stops it safely`;
     case 'run.draining':
-      return `draining: ${count('inFlight')} requests in flight`;
+      return `draining: ${of('inFlight', 'request')} in flight`;
     case 'partition.enrolled': {
-      const rows = Number(facts['rejected']) === 1 ? 'row' : 'rows';
-      const refused =
-        Number(facts['rejected']) > 0 ? `, ${count('rejected')} ${rows} refused (see rejected/${subject}.ndjson)` : '';
-      const twice = Number(facts['duplicates']) > 0 ? `, ${count('duplicates')} duplicates` : '';
-      return `${subject}: ${count('prompts')} prompts${twice}${refused}`;
+      const refused = Number(facts['rejected']) > 0 ? `, ${of('rejected', 'row')} refused (see rejected/${subject}.ndjson)` : '';
+      const twice = Number(facts['duplicates']) > 0 ? `, ${of('duplicates', 'duplicate')} left out` : '';
+      return `${subject}: ${of('prompts', 'prompt')}${twice}${refused}`;
     }
     case 'partition.budget-reached':
       return `${subject}: budget reached, ${count('spent')} of ${count('budget')} tokens`;
     case 'server.starting':
       return facts['attach'] === undefined ? `${subject}: starting` : `${subject}: at ${String(facts['attach'])}`;
     case 'server.waiting':
-      return `${subject}: not ready (${String(facts['seen'])}); waiting at most ${Math.round(Number(facts['patienceMs']) / 1000)} s`;
+      return `${subject}: not ready (${String(facts['seen'])}); waiting at most ${formatDuration(Number(facts['patienceMs']))}`;
     case 'server.ready':
       return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'])}`;
     case 'server.lost':

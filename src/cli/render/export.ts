@@ -1,6 +1,7 @@
 /** The answer of `aerie export`. Pure. */
 import type { ExportReport } from '../../app/export.ts';
 import { formatCount } from '../../base/units.ts';
+import { countOf } from './count-of.ts';
 import { renderTable } from './table.ts';
 
 export function renderExport(report: ExportReport): string {
@@ -16,7 +17,7 @@ export function renderExport(report: ExportReport): string {
   ]);
   const lines = [renderTable(head, rows), ''];
   if (report.unfinished > 0)
-    lines.push(`note      ${formatCount(report.unfinished)} prompts have no record yet; export again when the run is done`);
+    lines.push(`note      ${countOf(report.unfinished, 'prompt')} without a record yet; export again when the run is done`);
   for (const note of report.notes) lines.push(`note      ${note}`);
   lines.push(`folder    ${report.folder}`, `manifest  ${report.manifest}`);
   return lines.join('\n');

@@ -1,16 +1,31 @@
 /** The answer of `aerie run`: the table, the folder, the next command. Pure. */
 import type { RunReport } from '../../app/run.ts';
 import { formatCount, formatDuration } from '../../base/units.ts';
+import { countOf } from './count-of.ts';
 import { renderPartitions } from './partitions.ts';
 
 export function renderRun(report: RunReport): string {
   const { session, folder } = report;
-  const made = `${formatCount(session.records)} records, ${formatCount(session.tokens)} tokens in ${formatDuration(session.elapsedMs)}, up to ${session.mostInFlight} in flight`;
+  const made = `${countOf(session.records, 'record')}, ${countOf(session.tokens, 'token')} in ${formatDuration(session.elapsedMs)}, up to ${session.mostInFlight} in flight`;
   return [
     renderPartitions(report.partitions),
     '',
-    session.records === 0 ? 'nothing was left to do' : made,
+    `made    ${session.records === 0 ? 'nothing: nothing was left to do' : made}`,
+    ...renderLeft(report),
     `folder  ${folder}`,
     `next    aerie check ${folder}`,
   ].join('\n');
+}
+
+/** What a finished run has left out on purpose, and what to do about it. */
+function renderLeft({ partitions, folder }: RunReport): string[] {
+  const lines: string[] = [];
+  for (const { name, waiting, spentTokens, budget, aside } of partitions) {
+    if (waiting > 0)
+      lines.push(
+        `left    ${name}: ${countOf(waiting, 'prompt')} not asked, ${formatCount(spentTokens)} tokens are spent of a budget of ${formatCount(budget)}; raise budget: and run again`,
+      );
+    if (aside > 0) lines.push(`left    ${name}: ${countOf(aside, 'prompt')} set aside; aerie status ${folder} says why`);
+  }
+  return lines;
 }
