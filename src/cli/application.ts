@@ -113,15 +113,21 @@ const initCommand = buildCommand<InitFlags, [string?], CliContext>({
   },
 });
 
+const commands = {
+  run: runCommand,
+  preview: previewCommand,
+  status: statusCommand,
+  check: checkCommand,
+  export: exportCommand,
+  init: initCommand,
+};
+
+export function isCommand(name: string): boolean {
+  return Object.hasOwn(commands, name);
+}
+
 const routes = buildRouteMap({
-  routes: {
-    run: runCommand,
-    preview: previewCommand,
-    status: statusCommand,
-    check: checkCommand,
-    export: exportCommand,
-    init: initCommand,
-  },
+  routes: commands,
   docs: {
     brief: 'Training data for EAGLE-3 drafters: prompts in, exact records out',
     fullDescription:

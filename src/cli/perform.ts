@@ -64,8 +64,7 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
     terminal.close();
     const error = thrown instanceof AerieError ? thrown : asError(thrown, drain.signal);
     node.exitCode = error.exitCode;
-    if (json)
-      node.stdout.write(renderErrorJson({ code: error.code, message: error.message, because: '', facts: {}, ...error.detail }));
+    if (json) node.stdout.write(renderErrorJson(error));
     else node.stderr.write(error.fault === 'bug' ? renderBugText(error.cause ?? error) : renderErrorText(error));
   } finally {
     node.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate).off('SIGHUP', onHangUp);

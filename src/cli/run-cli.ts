@@ -3,8 +3,9 @@
  * stdout is the answer, stderr is the conversation. What stricli says about wrong flags becomes exit code 2, and one
  * JSON document where --json was asked for.
  */
-import { run } from '@stricli/core';
-import { application } from './application.ts';
+import { ExitCode, run } from '@stricli/core';
+import { AerieError, bug } from '../base/errors.ts';
+import { application, isCommand } from './application.ts';
 import type { CliContext, MakeHost } from './cli-context.ts';
 import { renderErrorJson } from './render/error-json.ts';
 
@@ -17,7 +18,6 @@ export async function runCli(process: NodeJS.Process, makeHost: MakeHost): Promi
   const stderr = {
     write: (text: string) => {
       said.push(text);
-      if (!wantsJson) process.stderr.write(text);
       return true;
     },
     getColorDepth: () => 1,
@@ -29,10 +29,24 @@ export async function runCli(process: NodeJS.Process, makeHost: MakeHost): Promi
   };
   await run(application, args.length === 0 ? ['--help'] : args, context);
   const code = Number(context.process.exitCode ?? 0);
-  // Negative codes are stricli's own: an unknown command, a wrong flag. A command of ours has set process.exitCode itself.
-  if (code >= 0) return;
-  process.exitCode = 2;
-  if (!wantsJson) return;
-  const message = said.join('').trim().replace(/\s+/g, ' ');
-  process.stdout.write(renderErrorJson({ code: 'usage.flag', message, because: '', remedy: 'aerie --help', facts: {} }));
+  // A command of ours has set process.exitCode itself; any other code but 0 is stricli's own.
+  if (code === ExitCode.Success) return;
+  const isUsage = code === ExitCode.InvalidArgument || code === ExitCode.UnknownCommand;
+  const saying = said.join('').trim();
+  const error = isUsage
+    ? new AerieError('usage.flag', withStop(saying), { remedy: `${helpFor(args)}    Nothing was started.` })
+    : bug(`A command could not be run. ${saying}`);
+  process.exitCode = error.exitCode;
+  if (wantsJson) process.stdout.write(renderErrorJson(error));
+  else process.stderr.write((await import('./render/error-text.ts')).renderErrorText(error));
+}
+
+/** The help of the command that was meant, or of all of them. */
+function helpFor([command = '']: readonly string[]): string {
+  return isCommand(command) ? `aerie ${command} --help` : 'aerie --help';
+}
+
+function withStop(saying: string): string {
+  const line = saying.replace(/\s+/g, ' ');
+  return /[.?!]$/.test(line) ? line : `${line}.`;
 }

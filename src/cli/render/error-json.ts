@@ -1,13 +1,7 @@
-/** An error as the one JSON document of `--json`. */
-export interface ErrorJson {
-  readonly code: string;
-  readonly message: string;
-  readonly because: string;
-  readonly remedy: string;
-  readonly evidence?: readonly string[];
-  readonly facts: Readonly<Record<string, string | number | boolean>>;
-}
+/** An error as the one JSON document of `--json`: the same keys for every error. Pure. */
+import type { AerieError } from '../../base/errors.ts';
 
-export function renderErrorJson(error: ErrorJson): string {
-  return `${JSON.stringify({ aerie: 1, error })}\n`;
+export function renderErrorJson({ code, message, detail }: AerieError): string {
+  const { because = '', remedy, evidence = [], facts = {} } = detail;
+  return `${JSON.stringify({ aerie: 1, error: { code, message, because, evidence, remedy, facts } })}\n`;
 }
