@@ -18,12 +18,21 @@ export interface Endpoint {
 /** Longest wait for one health or facts reply: both are answered from memory; a busy event loop may take seconds. */
 const CONTROL_TIMEOUT_MS = 10_000;
 
+/** What people need to know of the commonest codes; the code stays, because it is what they search for. */
+const CONNECT_WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there (ECONNREFUSED)',
+  ENOTFOUND: 'its host name is not known (ENOTFOUND)',
+  EAI_AGAIN: 'its host name cannot be looked up now (EAI_AGAIN)',
+  EHOSTUNREACH: 'its host cannot be reached (EHOSTUNREACH)',
+  ECONNRESET: 'it closed the connection (ECONNRESET)',
+};
+
 /** What one look at the health path saw: `ready`, or a sentence. */
 export async function lookAtHealth(control: HttpClient, dialect: Dialect): Promise<{ ready: boolean; seen: string }> {
   const reply = await control.send(dialect.healthRequest, AbortSignal.timeout(CONTROL_TIMEOUT_MS));
   if (reply.kind === 'http') return { ready: dialect.isReady(reply.status), seen: `health answered ${reply.status}` };
   if (reply.kind === 'aborted') return { ready: false, seen: `health did not answer in ${CONTROL_TIMEOUT_MS / 1000} s` };
-  return { ready: false, seen: `health: ${reply.code}` };
+  return { ready: false, seen: CONNECT_WORDS[reply.code] ?? `health could not be asked: ${reply.code}` };
 }
 
 export async function readFacts(control: HttpClient, dialect: Dialect, server: string): Promise<ServerFacts> {

@@ -190,7 +190,8 @@ export class KeptServer {
     const before = this.#state;
     this.#state = nextServerState(before, seen, { nowMs: host.clock.elapsed(), patienceMs });
     if (this.#state === before) return;
-    if (this.#state.kind === 'failed') this.#failure ??= gaveUp(this.name, this.#state.because, this.#wasReady);
+    if (this.#state.kind === 'failed')
+      this.#failure ??= gaveUp(this.name, this.#options.attach, this.#state.because, this.#wasReady);
     if (before.kind === 'ready' && this.#state.kind === 'suspect')
       this.#options.emit({ kind: 'server.lost', subject: this.name, facts: { how: seen.kind } });
     for (const wake of this.#waiting.splice(0)) wake();
@@ -221,10 +222,12 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-function gaveUp(name: string, because: string, wasReady: boolean): AerieError {
+function gaveUp(name: string, attach: string | undefined, because: string, wasReady: boolean): AerieError {
   if (!wasReady) {
-    return new AerieError('server.unreachable', `${name} never became ready: ${because}.`, {
+    const where = attach === undefined ? '' : ` at ${attach}`;
+    return new AerieError('server.unreachable', `${name}${where} never became ready: ${because}.`, {
       remedy: 'Start the server, or correct attach: in the run file. Nothing was lost; the same command resumes.',
+      facts: attach === undefined ? {} : { attach },
     });
   }
   return new AerieError('server.gave-up', `${name} is given up: ${because}.`, {

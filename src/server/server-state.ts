@@ -9,6 +9,8 @@
  * `suspect` = a request was lost, so nothing is sent until its health says 200 again. `failed` is final for this worker.
  * A server that Aerie attached to is never stopped and never restarted; it is only waited for.
  */
+import { formatDuration } from '../base/units.ts';
+
 export type ServerState =
   | { readonly kind: 'starting'; readonly sinceMs: number; readonly deaths: number }
   | { readonly kind: 'ready'; readonly deaths: number }
@@ -53,7 +55,7 @@ export function nextServerState(
       if (at.nowMs - state.sinceMs <= at.patienceMs) return state;
       return {
         kind: 'failed',
-        because: `it was away for ${Math.round((at.nowMs - state.sinceMs) / 1000)} s; the last: ${seen.seen}`,
+        because: `it was away for ${formatDuration(at.nowMs - state.sinceMs)}; last seen: ${seen.seen}`,
       };
   }
 }
