@@ -27,7 +27,7 @@ export interface Watched {
 export function watchProgress(watched: Watched): () => Progress {
   const { run, ledger, tally, gate, clock, enrolments, drain } = watched;
   const startedMs = clock.elapsed();
-  const samples: RateSample[] = [];
+  const samples: RateSample[] = [{ elapsedMs: 0, tokens: 0 }];
   return () => {
     const elapsedMs = clock.elapsed() - startedMs;
     samples.push({ elapsedMs, tokens: tally.sessionTokens });
