@@ -20,10 +20,11 @@ export function renderRun(report: RunReport): string {
 /** What a finished run has left out on purpose, and what to do about it. */
 function renderLeft({ partitions, folder }: RunReport): string[] {
   const lines: string[] = [];
-  for (const { name, waiting, spentTokens, budget, aside } of partitions) {
-    if (waiting > 0)
+  for (const { name, waiting, leased, spentTokens, budget, aside } of partitions) {
+    const notAsked = waiting + leased;
+    if (notAsked > 0)
       lines.push(
-        `left    ${name}: ${countOf(waiting, 'prompt')} not asked, ${formatCount(spentTokens)} tokens are spent of a budget of ${formatCount(budget)}; raise budget: and run again`,
+        `left    ${name}: ${countOf(notAsked, 'prompt')} not asked, ${formatCount(spentTokens)} tokens are spent of a budget of ${formatCount(budget)}; raise budget: and run again`,
       );
     if (aside > 0) lines.push(`left    ${name}: ${countOf(aside, 'prompt')} set aside; aerie status ${folder} says why`);
   }
