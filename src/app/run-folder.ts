@@ -2,7 +2,7 @@
  * The run folder: made once, held by one worker, compared with the run file at each start.
  * What changes the data is refused with the difference shown; new partitions and higher budgets are taken over.
  */
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { AerieError, diskCodeOf, systemCodeOf } from '../base/errors.ts';
@@ -13,6 +13,7 @@ import type { Host } from '../host/host.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
 import { holdRun } from '../ledger/sqlite/worker-lock.ts';
+import { ensureFolder } from '../shard/durable-folder.ts';
 import { type Difference, identityDifferences, identityOf } from '../spec/identity.ts';
 import type { RunSpec } from '../spec/run.ts';
 
@@ -25,7 +26,8 @@ export interface HeldFolder {
 /** Makes or opens the run folder for work. Throws before anything is changed when the run file differs in its data. */
 export async function openRunFolder(run: RunSpec, host: Host): Promise<HeldFolder> {
   try {
-    for (const folder of ['prompts', 'records', 'rejected', 'logs']) await mkdir(join(run.folder, folder), { recursive: true });
+    // Synced up to the run file's own folder: a ledger is no use in a folder whose name a power cut takes away.
+    for (const folder of ['prompts', 'records', 'rejected', 'logs']) await ensureFolder(join(run.folder, folder));
   } catch (thrown) {
     throw cannotWrite(run.folder, thrown);
   }
