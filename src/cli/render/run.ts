@@ -20,7 +20,9 @@ export function renderRun(report: RunReport): string {
 /** What a finished run has left out on purpose, and what to do about it. */
 function renderLeft({ partitions, folder }: RunReport): string[] {
   const lines: string[] = [];
-  for (const { name, waiting, leased, spentTokens, budget, aside } of partitions) {
+  for (const { name, enrolled, rejected, waiting, leased, spentTokens, budget, aside } of partitions) {
+    if (enrolled === 0 && rejected > 0)
+      lines.push(`left    ${name}: no prompt at all, ${countOf(rejected, 'row')} refused; aerie status ${folder} says why`);
     const notAsked = waiting + leased;
     if (notAsked > 0)
       lines.push(
