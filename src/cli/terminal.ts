@@ -10,6 +10,8 @@ import { renderProgressLine, renderProgressLines } from './render/progress.ts';
 
 const REDRAW_MS = 500;
 const SUMMARY_MS = 30_000;
+/** For a terminal that does not know its width: it says 0 then, and nothing would be drawn. */
+const USUAL_COLUMNS = 80;
 
 export interface Terminal {
   say(text: string): void;
@@ -46,7 +48,7 @@ function liveTerminal(node: NodeJS.Process): Terminal {
   let timer: NodeJS.Timeout | undefined;
   let latest: (() => Progress) | undefined;
   const draw = () => {
-    if (latest !== undefined) live(renderProgressLines(latest(), node.stderr.columns ?? 80).join('\n'));
+    if (latest !== undefined) live(renderProgressLines(latest(), node.stderr.columns || USUAL_COLUMNS).join('\n'));
   };
   const say = (text: string) => {
     live.clear();

@@ -1,5 +1,5 @@
 /** Progress of a run as lines. Pure: the same numbers always give the same lines. */
-import type { PartitionProgress, Progress } from '../../app/progress.ts';
+import { type PartitionProgress, type Progress, RATE_WINDOW_MS } from '../../app/progress.ts';
 import { formatCount, formatDuration, formatTokens } from '../../base/units.ts';
 
 /** The whole live region, the line of totals included (house rule: at most eight). */
@@ -39,8 +39,13 @@ function renderTotals({ tokensPerS, inFlight, gate, elapsedMs, remainingMs, drai
   const left =
     remainingMs === undefined
       ? 'time left after the first answers'
-      : `${formatDuration(remainingMs.low)} to ${formatDuration(remainingMs.high)} left`;
-  const rate = tokensPerS > 0 ? `${formatTokens(tokensPerS)} tok/s over 60 s` : 'no rate yet';
+      : remainingMs.high < 1000
+        ? 'almost done'
+        : `${formatDuration(remainingMs.low)} to ${formatDuration(remainingMs.high)} left`;
+  const rate =
+    tokensPerS > 0
+      ? `${formatTokens(tokensPerS)} tok/s over ${formatDuration(Math.min(elapsedMs, RATE_WINDOW_MS))}`
+      : 'no rate yet';
   return `${draining ? 'draining · ' : ''}${rate} · ${inFlight} of ${gate} in flight · ${formatDuration(elapsedMs)} · ${left}`;
 }
 
