@@ -10,8 +10,6 @@ import { renderProgressLine, renderProgressLines } from './render/progress.ts';
 
 const REDRAW_MS = 500;
 const SUMMARY_MS = 30_000;
-/** For a terminal that does not know its width: it says 0 then, and nothing would be drawn. */
-const USUAL_COLUMNS = 80;
 
 export interface Terminal {
   say(text: string): void;
@@ -22,7 +20,8 @@ export interface Terminal {
 
 export function openTerminal(node: NodeJS.Process, quiet: boolean): Terminal {
   if (quiet) return { say: () => undefined, event: () => undefined, watch: () => undefined, close: () => undefined };
-  const isLive = node.stderr.isTTY === true && !node.env['CI'];
+  // A terminal that does not know its size says 0 columns (docker exec -t): nothing can be drawn there, but lines can be written.
+  const isLive = node.stderr.isTTY === true && node.stderr.columns > 0 && !node.env['CI'];
   return isLive ? liveTerminal(node) : plainTerminal(node);
 }
 
@@ -48,7 +47,7 @@ function liveTerminal(node: NodeJS.Process): Terminal {
   let timer: NodeJS.Timeout | undefined;
   let latest: (() => Progress) | undefined;
   const draw = () => {
-    if (latest !== undefined) live(renderProgressLines(latest(), node.stderr.columns || USUAL_COLUMNS).join('\n'));
+    if (latest !== undefined) live(renderProgressLines(latest(), node.stderr.columns).join('\n'));
   };
   const say = (text: string) => {
     live.clear();
