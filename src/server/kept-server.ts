@@ -8,10 +8,10 @@ import { AerieError } from '../base/errors.ts';
 import type { Emit } from '../base/events.ts';
 import type { Dialect, ServerFacts } from '../engine/dialect.ts';
 import type { Host } from '../host/host.ts';
-import type { HttpClient } from '../host/http.ts';
-import { type Endpoint, lookAtHealth, readFacts } from './endpoint.ts';
+import { openTimeLimit } from '../host/time-limit.ts';
+import { type Control, type Endpoint, lookAtHealth, readFacts } from './endpoint.ts';
 import { type LaunchedProcess, lastLogLines } from './launch-embedded.ts';
-import { nextServerState, type ServerObservation, type ServerState } from './server-state.ts';
+import { nextServerState, relaunchPauseMs, type ServerObservation, type ServerState } from './server-state.ts';
 
 export interface KeptServerOptions {
   readonly name: string;
@@ -46,8 +46,12 @@ export class KeptServer {
   #endpoint: Endpoint | undefined;
   #process: LaunchedProcess | undefined;
   #failure: AerieError | undefined;
-  #waiting: (() => void)[] = [];
+  readonly #listeners: (() => void)[] = [];
+  #wake: (() => void) | undefined;
+  #launching: Promise<LaunchedProcess> | undefined;
   #lastSeen = '';
+  /** The last lines of a process that has ended. */
+  #evidence: readonly string[] = [];
   #wasReady = false;
   #started = false;
 
@@ -66,6 +70,11 @@ export class KeptServer {
     return this.#failure;
   }
 
+  /** It has been ready at least once. */
+  get wasReady(): boolean {
+    return this.#wasReady;
+  }
+
   /** The process id of a launched server, for people who look for it. */
   get pid(): number | undefined {
     return this.#process?.process.pid;
@@ -75,12 +84,13 @@ export class KeptServer {
   start(): void {
     if (this.#started) return;
     this.#started = true;
+    this.#state = { kind: 'starting', sinceMs: this.#options.host.clock.elapsed(), deaths: 0 };
     void this.#keep().catch((thrown: unknown) => this.#fail(asAerieError(thrown, this.name)));
   }
 
-  /** Resolves at the next change of state. */
-  changed(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
+  /** Told after every change of state. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
   /** A request to it was lost: send nothing more until its health has been seen. */
@@ -92,11 +102,11 @@ export class KeptServer {
     if (this.#state.kind === 'ready' && this.#state.deaths > 0) this.#observe({ kind: 'answered' });
   }
 
-  /** Stops a launched server; leaves an attached one alone. */
+  /** Stops a launched server, one that is just being launched too; leaves an attached one alone. */
   async stop(): Promise<void> {
     this.#observe({ kind: 'stopped' });
     this.#ended.abort();
-    const launched = this.#process;
+    const launched = this.#process ?? (await this.#launching?.catch(() => undefined));
     if (launched !== undefined) {
       await launched.process.stop(STOP_GRACE_MS);
       this.#options.emit({ kind: 'server.stopped', subject: this.name, facts: { pid: launched.process.pid } });
@@ -106,72 +116,113 @@ export class KeptServer {
 
   /** One round = one process (or one attachment) from its start to its end. */
   async #keep(): Promise<void> {
+    const { attach, emit, host } = this.#options;
     while (!this.#isOver()) {
-      const { launch, attach } = this.#options;
-      this.#options.emit({ kind: 'server.starting', subject: this.name, facts: attach === undefined ? {} : { attach } });
-      this.#process = await launch?.();
-      const over = new AbortController();
-      void this.#process?.process.exited.then(() => over.abort());
-      const round = AbortSignal.any([over.signal, this.#ended.signal]);
-      const baseUrl = attach ?? (await this.#process?.listening(round));
-      if (baseUrl !== undefined) await this.#watch(baseUrl, round);
-      if (this.#isOver() || this.#process === undefined) return;
-      await this.#died(this.#process);
+      emit({ kind: 'server.starting', subject: this.name, facts: attach === undefined ? {} : { attach } });
+      if (attach !== undefined) return await this.#watch(attach, this.#ended.signal);
+      const launched = await this.#launch();
+      if (launched !== undefined) await this.#watchProcess(launched);
+      if (this.#isOver()) return;
+      if (launched !== undefined) await this.#died(launched);
+      await host.clock.sleep(relaunchPauseMs(this.#state), this.#ended.signal);
     }
+  }
+
+  /** undefined: it could not be started again, which counts as a death. The first start must not fail. */
+  async #launch(): Promise<LaunchedProcess | undefined> {
+    this.#launching = this.#options.launch?.();
+    try {
+      this.#process = await this.#launching;
+      return this.#process;
+    } catch (thrown) {
+      if (!this.#wasReady) throw thrown;
+      this.#observe({ kind: 'exited', how: thrown instanceof Error ? thrown.message : String(thrown) });
+      return undefined;
+    } finally {
+      this.#launching = undefined;
+    }
+  }
+
+  async #watchProcess(launched: LaunchedProcess): Promise<void> {
+    const { clock } = this.#options.host;
+    const over = new AbortController();
+    void launched.process.exited.then(() => over.abort());
+    const round = AbortSignal.any([over.signal, this.#ended.signal]);
+    const limit = openTimeLimit(clock, this.#options.patienceMs + LOOK_FIRST_MS, round);
+    const baseUrl = await launched.listening(limit.signal);
+    limit.close();
+    if (baseUrl !== undefined) await this.#watch(baseUrl, round);
+    else if (!round.aborted) this.#notReady('it does not listen');
   }
 
   /** Looks until the signal says that the process is over; only a server that is not ready is looked at. */
-  async #watch(baseUrl: string, round: AbortSignal): Promise<void> {
+  async #watch(baseUrl: string, signal: AbortSignal): Promise<void> {
     const { dialect, host, headers } = this.#options;
-    const control = host.openHttp({ baseUrl, connections: 4, headers });
+    const { clock } = host;
+    const control = { client: host.openHttp({ baseUrl, connections: 4, headers }), clock, signal };
     let pauseMs = LOOK_FIRST_MS;
-    while (!round.aborted && !this.#isOver()) {
-      if (this.#state.kind === 'ready') {
-        await Promise.race([this.changed(), aborted(round)]);
-        pauseMs = LOOK_FIRST_MS;
-        continue;
+    try {
+      while (!signal.aborted && !this.#isOver()) {
+        if (this.#state.kind === 'ready') {
+          await this.#change(signal);
+          pauseMs = LOOK_FIRST_MS;
+          continue;
+        }
+        const look = await lookAtHealth(control, dialect);
+        if (signal.aborted) break;
+        if (look.ready) await this.#becomeReady(baseUrl, control);
+        else this.#notReady(look.seen);
+        if (this.endpoint !== undefined) continue;
+        await clock.sleep(pauseMs, signal);
+        pauseMs = Math.min(LOOK_LONGEST_MS, pauseMs * 1.5);
       }
-      const look = await lookAtHealth(control, dialect);
-      if (round.aborted) break;
-      if (look.ready) await this.#becomeReady(baseUrl, control);
-      else this.#notReady(look.seen);
-      if (this.endpoint !== undefined) continue;
-      await host.clock.sleep(pauseMs, round);
-      pauseMs = Math.min(LOOK_LONGEST_MS, pauseMs * 1.5);
+    } finally {
+      if (this.#endpoint?.control !== control.client) await control.client.close();
     }
-    if (this.#endpoint?.control !== control) await control.close();
   }
 
-  async #becomeReady(baseUrl: string, control: HttpClient): Promise<void> {
-    const { dialect, host, headers, connections, admit } = this.#options;
-    if (this.#endpoint?.control !== control) {
-      const facts = await readFacts(control, dialect, this.name);
-      const launch = admit(facts, baseUrl);
-      await this.#closeClients();
-      const turns = host.openHttp({ baseUrl, connections, headers });
-      this.#endpoint = { server: this.name, dialect, facts, launch, turns, control };
-      this.#options.onReady(this.#endpoint);
-      this.#options.emit({
-        kind: 'server.ready',
-        subject: this.name,
-        facts: { baseUrl, launch, model: facts.model, contextTokens: facts.contextTokens },
-      });
+  /** Its facts are read each time: what answers now may be another process with other flags at the same address. */
+  async #becomeReady(baseUrl: string, control: Control): Promise<void> {
+    const { dialect, emit } = this.#options;
+    const facts = await readFacts(control, dialect, this.name);
+    if (control.signal.aborted) return;
+    if (typeof facts === 'string') return this.#notReady(facts);
+    const before = this.#endpoint;
+    if (before?.control !== control.client || JSON.stringify(before.facts) !== JSON.stringify(facts)) {
+      const endpoint = await this.#admit(baseUrl, control, facts);
+      const { launch } = endpoint;
+      const { model, contextTokens } = facts;
+      emit({ kind: 'server.ready', subject: this.name, facts: { baseUrl, launch, model, contextTokens } });
     }
     this.#wasReady = true;
     this.#lastSeen = '';
     this.#observe({ kind: 'healthy' });
   }
 
+  async #admit(baseUrl: string, control: Control, facts: ServerFacts): Promise<Endpoint> {
+    const { dialect, host, headers, connections, admit, onReady } = this.#options;
+    const before = this.#endpoint;
+    const launch = admit(facts, baseUrl);
+    const isSameClient = before?.control === control.client;
+    if (!isSameClient) await this.#closeClients();
+    const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers });
+    const endpoint = { server: this.name, dialect, facts, launch, turns, control: control.client };
+    this.#endpoint = endpoint;
+    onReady(endpoint);
+    return endpoint;
+  }
+
   async #died(launched: LaunchedProcess): Promise<void> {
     const exit = await launched.process.exited;
     const how = exit.signal === undefined ? `exit code ${exit.code}` : `signal ${exit.signal}`;
-    const wasReady = this.#endpoint !== undefined;
+    this.#process = undefined;
     await this.#closeClients();
     this.#options.emit({ kind: 'server.lost', subject: this.name, facts: { pid: launched.process.pid, how } });
-    if (!wasReady) {
+    this.#evidence = await lastLogLines(launched.logPath, 5);
+    if (!this.#wasReady) {
       throw new AerieError('server.did-not-start', `${this.name} ended before it was ready: ${how}.`, {
         remedy: `Read ${launched.logPath}; nothing was lost, the same command resumes.`,
-        evidence: await lastLogLines(launched.logPath, 5),
+        evidence: this.#evidence,
       });
     }
     this.#observe({ kind: 'exited', how });
@@ -191,16 +242,41 @@ export class KeptServer {
     this.#state = nextServerState(before, seen, { nowMs: host.clock.elapsed(), patienceMs });
     if (this.#state === before) return;
     if (this.#state.kind === 'failed')
-      this.#failure ??= gaveUp(this.name, this.#options.attach, this.#state.because, this.#wasReady);
+      this.#failure ??= gaveUp({
+        name: this.name,
+        attach: this.#options.attach,
+        because: this.#state.because,
+        wasReady: this.#wasReady,
+        evidence: this.#evidence,
+      });
     if (before.kind === 'ready' && this.#state.kind === 'suspect')
       this.#options.emit({ kind: 'server.lost', subject: this.name, facts: { how: seen.kind } });
-    for (const wake of this.#waiting.splice(0)) wake();
+    this.#tellChange();
   }
 
   #fail(error: AerieError): void {
     this.#failure ??= error;
     this.#state = { kind: 'failed', because: error.message };
-    for (const wake of this.#waiting.splice(0)) wake();
+    this.#tellChange();
+  }
+
+  #tellChange(): void {
+    this.#wake?.();
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Resolves at the next change of state, or when the signal aborts; leaves no listener behind. */
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#wake = undefined;
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#wake = wake;
+      signal.addEventListener('abort', wake);
+      if (signal.aborted) wake();
+    });
   }
 
   #isOver(): boolean {
@@ -215,14 +291,15 @@ export class KeptServer {
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+interface GivenUp {
+  readonly name: string;
+  readonly attach: string | undefined;
+  readonly because: string;
+  readonly wasReady: boolean;
+  readonly evidence: readonly string[];
 }
 
-function gaveUp(name: string, attach: string | undefined, because: string, wasReady: boolean): AerieError {
+function gaveUp({ name, attach, because, wasReady, evidence }: GivenUp): AerieError {
   if (!wasReady) {
     const where = attach === undefined ? '' : ` at ${attach}`;
     return new AerieError('server.unreachable', `${name}${where} never became ready: ${because}.`, {
@@ -232,6 +309,7 @@ function gaveUp(name: string, attach: string | undefined, because: string, wasRe
   }
   return new AerieError('server.gave-up', `${name} is given up: ${because}.`, {
     remedy: 'What is committed is safe. Look at the server, then run the same command again: it resumes.',
+    evidence,
   });
 }
 

@@ -34,28 +34,44 @@ export function nextServerState(
   seen: ServerObservation,
   at: { readonly nowMs: number; readonly patienceMs: number },
 ): ServerState {
-  if (state.kind === 'failed' || state.kind === 'stopped') return seen.kind === 'stopped' ? { kind: 'stopped' } : state;
+  if (seen.kind === 'stopped') return { kind: 'stopped' };
+  if (state.kind === 'failed' || state.kind === 'stopped') return state;
   switch (seen.kind) {
-    case 'stopped':
-      return { kind: 'stopped' };
     case 'healthy':
       return state.kind === 'ready' ? state : { kind: 'ready', deaths: state.deaths };
     case 'answered':
       return state.deaths === 0 ? state : { ...state, deaths: 0 };
     case 'suspected':
-      return state.kind === 'ready' ? { kind: 'suspect', sinceMs: at.nowMs, deaths: state.deaths } : state;
-    case 'exited': {
-      const deaths = state.deaths + 1;
-      if (deaths > MOST_DEATHS)
-        return { kind: 'failed', because: `it ended ${deaths} times in a row without answering anything; the last: ${seen.how}` };
-      return { kind: 'starting', sinceMs: at.nowMs, deaths };
-    }
+      return suspected(state, at.nowMs);
+    case 'exited':
+      return afterDeath(state.deaths + 1, seen.how, at.nowMs);
     case 'not-ready':
-      if (state.kind === 'ready') return { kind: 'suspect', sinceMs: at.nowMs, deaths: state.deaths };
-      if (at.nowMs - state.sinceMs <= at.patienceMs) return state;
-      return {
-        kind: 'failed',
-        because: `it was away for ${formatDuration(at.nowMs - state.sinceMs)}; last seen: ${seen.seen}`,
-      };
+      return state.kind === 'ready' ? suspected(state, at.nowMs) : stillAway(state, seen.seen, at);
   }
+}
+
+type Living = Extract<ServerState, { readonly deaths: number }>;
+
+function suspected(state: Living, nowMs: number): ServerState {
+  return state.kind === 'ready' ? { kind: 'suspect', sinceMs: nowMs, deaths: state.deaths } : state;
+}
+
+function afterDeath(deaths: number, how: string, nowMs: number): ServerState {
+  if (deaths <= MOST_DEATHS) return { kind: 'starting', sinceMs: nowMs, deaths };
+  return { kind: 'failed', because: `it ended ${deaths} times in a row without answering anything; the last: ${how}` };
+}
+
+function stillAway(
+  state: Extract<ServerState, { readonly sinceMs: number }>,
+  seen: string,
+  at: { readonly nowMs: number; readonly patienceMs: number },
+): ServerState {
+  const awayMs = at.nowMs - state.sinceMs;
+  if (awayMs <= at.patienceMs) return state;
+  return { kind: 'failed', because: `it was away for ${formatDuration(awayMs)}; last seen: ${seen}` };
+}
+
+/** Before a process that has died is started again: at once the first time, then 1, 2, 4 … seconds while none has answered. */
+export function relaunchPauseMs(state: ServerState): number {
+  return state.kind === 'starting' && state.deaths > 1 ? 1000 * 2 ** (state.deaths - 2) : 0;
 }
