@@ -8,10 +8,10 @@ import { dialectOf } from '../engine/dialects.ts';
 import { Fleet } from '../fleet/fleet.ts';
 import type { Host } from '../host/host.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { DEFAULT_MODEL } from '../server/default-model.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { KeptServer } from '../server/kept-server.ts';
 import { launchEmbedded } from '../server/launch-embedded.ts';
-import { DEFAULT_MODEL } from '../server/default-model.ts';
 import { type ModelFile, obtainModel } from '../server/model-file.ts';
 import { launchDifferences } from '../spec/identity.ts';
 import { checkPolicy, findPlannedKvCacheDtype } from '../spec/policy.ts';
@@ -41,7 +41,8 @@ export async function openServers(options: OpenServersOptions): Promise<Fleet> {
     ? await obtainModel(run.model, { env: context.host.env, signal: context.drain, emit: tellOnce(context.onNote) })
     : undefined;
   if (model !== undefined) context.onNote(`model: ${model.label}`);
-  return new Fleet(run.servers.map((server) => openServer(server, model, options)));
+  const servers = run.servers.map((server) => openServer(server, model, options));
+  return new Fleet(servers, context.host.clock);
 }
 
 /** A sentence a download, not a line a chunk. */

@@ -4,28 +4,21 @@
  */
 import { join } from 'node:path';
 import { AerieError } from '../base/errors.ts';
-import type { Event, Happening } from '../base/events.ts';
-import { formatCount } from '../base/units.ts';
+import type { Event } from '../base/events.ts';
 import { AERIE_VERSION } from '../base/version.ts';
-import { Committer } from '../generation/committer.ts';
-import { Gate } from '../generation/gate.ts';
 import { runSession, type SessionEnd } from '../generation/session.ts';
-import { ShardSet } from '../generation/shard-set.ts';
-import { Tally } from '../generation/tally.ts';
-import type { Ledger, PartitionCounters } from '../ledger/ledger.ts';
+import type { PartitionCounters } from '../ledger/ledger.ts';
 import { openRunLog } from '../observe/run-log.ts';
 import type { Endpoint } from '../server/endpoint.ts';
-import { openLineReader } from '../shard/line-reader.ts';
 import type { Provenance } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
-import { plantCrash } from './crash-points.ts';
-import { Enrolments } from './enrolments.ts';
 import { findRun } from './find-run.ts';
-import { keepTokenizer } from './keep-tokenizer.ts';
-import { openServers, refuseBeforeStart } from './open-servers.ts';
-import { watchProgress } from './watch-progress.ts';
+import { refuseBeforeStart } from './open-servers.ts';
 import { openRunFolder } from './run-folder.ts';
+import { errorOf } from './session-error.ts';
+import { watchProgress } from './watch-progress.ts';
+import { type Job, openWorkplace, type Workplace } from './workplace.ts';
 
 export interface RunInput {
   /** Run file or run folder. */
@@ -53,129 +46,105 @@ export async function runRun(input: RunInput, context: OperationContext): Promis
 /** The work itself, for a run that is already read; `preview` gives its own. */
 export async function workOn(run: RunSpec, argument: string, context: OperationContext): Promise<RunReport> {
   refuseBeforeStart(run, context.host.env);
-  const held = await openRunFolder(run, context.host);
+  const { ledger, isNew, close } = await openRunFolder(run, context.host);
   const log = openRunLog(join(run.folder, 'logs', 'aerie.log'));
+  const onEvents = (events: readonly Event[]) => {
+    for (const event of events) {
+      log.write(event);
+      context.onEvent(event);
+    }
+  };
   try {
-    return await work(run, argument, held.ledger, held.isNew, context, (events) => {
-      for (const event of events) {
-        log.write(event);
-        context.onEvent(event);
-      }
-    });
+    const job: Job = { run, ledger, context, onEvents, emit: (happening) => onEvents(ledger.emit([happening])) };
+    return await work(job, isNew, argument);
   } finally {
     log.close();
-    held.close();
+    close();
   }
 }
 
-async function work(
-  run: RunSpec,
-  argument: string,
-  ledger: Ledger,
-  isNew: boolean,
-  context: OperationContext,
-  onEvents: (events: readonly Event[]) => void,
-): Promise<RunReport> {
-  const { host } = context;
-  const startedMs = host.clock.elapsed();
-  const emit = (happening: Happening) => onEvents(ledger.emit([happening]));
+async function work(job: Job, isNew: boolean, argument: string): Promise<RunReport> {
+  const { run, ledger, context, emit } = job;
+  const { clock } = context.host;
+  const startedMs = clock.elapsed();
   const released = ledger.releaseLeases();
-  const before = ledger.partitions();
-  const done = before.reduce((sum, partition) => sum + partition.done, 0);
-  emit({
-    kind: isNew ? 'run.started' : 'run.resumed',
-    subject: run.name,
-    facts: { folder: run.folder, done, released, aerie: AERIE_VERSION },
-  });
+  const doneBefore = countDone(ledger.partitions());
+  const facts = { folder: run.folder, done: doneBefore, released, aerie: AERIE_VERSION };
+  emit({ kind: isNew ? 'run.started' : 'run.resumed', subject: run.name, facts });
 
-  const at = plantCrash(host);
-  const sealBytes = Number(host.env['AERIE_SEAL_BYTES']); // for tests of sealing; people have no use for it
-  const shards = new ShardSet({ folder: run.folder, ledger, at, ...(sealBytes > 0 ? { sealBytes } : {}) });
-  for (const happening of await shards.repair()) emit(happening);
-
-  const tokenizers: Promise<void>[] = [];
-  const fleet = await openServers({
-    run,
-    ledger,
-    context,
-    emit,
-    onReady: (endpoint) => tokenizers.push(keepTokenizer(endpoint, run.folder)),
-  });
-  const tally = new Tally();
-  for (const partition of before) tally.begin(partition);
-  const gate = new Gate(run.inFlight);
-  const committer = new Committer({ ledger, shards, clock: host.clock, at, onEvents });
-  const enrolments = new Enrolments({ run, ledger, onEvents });
-  const readers = new Map(run.partitions.map(({ name }) => [name, openLineReader(join(run.folder, 'prompts', `${name}.jsonl`))]));
-  const stopping = new AbortController();
-  let enrolmentFailure: unknown;
-  const progress = watchProgress({ run, ledger, tally, gate, clock: host.clock, enrolments, drain: context.drain });
-  context.onProgress(progress);
-  enrolments.start((thrown) => {
-    enrolmentFailure = thrown;
-    stopping.abort();
-  });
-  const onDrain = () => {
-    if (gate.inFlight > 0 && !context.abort.aborted)
-      emit({ kind: 'run.draining', subject: run.name, facts: { inFlight: gate.inFlight } });
-  };
-  context.drain.addEventListener('abort', onDrain, { once: true });
-  // What giving up costs is measured as it begins; when the session has ended, nothing is in flight any more.
-  let givenUp = { conversations: 0, tokens: 0 };
-  const onAbort = () => {
-    givenUp = { conversations: tally.attemptsInFlight, tokens: tally.estimatedTokensInFlight() };
-  };
-  context.abort.addEventListener('abort', onAbort, { once: true });
-
+  const place = await openWorkplace(job);
   let end: SessionEnd;
   try {
-    end = await runSession({
-      run,
-      ledger,
-      fleet,
-      committer,
-      tally,
-      gate,
-      clock: host.clock,
-      random: host.random,
-      emit,
-      prompts: (partition) => readers.get(partition) ?? openLineReader(join(run.folder, 'prompts', `${partition}.jsonl`)),
-      enrolment: enrolments,
-      drain: AbortSignal.any([context.drain, stopping.signal]),
-      abort: context.abort,
-      provenanceOf: (endpoint) => provenanceOf(run, endpoint),
-    });
+    end = await generate(job, place);
   } finally {
-    context.drain.removeEventListener('abort', onDrain);
-    context.abort.removeEventListener('abort', onAbort);
-    await enrolments.stop();
-    await Promise.allSettled(tokenizers);
-    await fleet.stop();
-    await shards.close();
-    for (const reader of readers.values()) await reader.close();
+    await place.close();
   }
+  const partitions = ledger.partitions();
   const report: RunReport = {
     run: run.name,
     folder: run.folder,
-    partitions: ledger.partitions(),
+    partitions,
     session: {
-      records: tally.sessionDone,
-      tokens: tally.sessionTokens,
-      elapsedMs: Math.round(host.clock.elapsed() - startedMs),
-      mostInFlight: gate.mostInFlight,
+      records: countDone(partitions) - doneBefore,
+      tokens: place.tally.sessionTokens,
+      elapsedMs: Math.round(clock.elapsed() - startedMs),
+      mostInFlight: place.tally.mostInFlight,
     },
   };
-  const error =
-    enrolmentFailure === undefined ? errorOf(end, givenUp, report, argument, context) : (enrolmentFailure as AerieError);
+  const error = errorOf(end, { folder: run.folder, argument, partitions, signal: context.abort.reason });
+  sayEnd(job, report, error);
+  if (error !== undefined) throw error;
+  return report;
+}
+
+/** The session, with enrolment beside it: rows that cannot be read end it as Ctrl-C would, and are the error. */
+async function generate(job: Job, place: Workplace): Promise<SessionEnd> {
+  const { run, ledger, context, emit } = job;
+  const { clock, random } = context.host;
+  const { fleet, tally, gate, committer, enrolments, prompts } = place;
+  context.onProgress(watchProgress({ run, ledger, tally, gate, clock, enrolments, drain: context.drain }));
+  const stopping = new AbortController();
+  let unreadable: unknown;
+  enrolments.start((thrown) => {
+    unreadable = thrown;
+    stopping.abort();
+  });
+  const onDrain = () => sayDraining(job, tally.attemptsInFlight);
+  context.drain.addEventListener('abort', onDrain, { once: true });
+  const end = await runSession({
+    ...{ run, ledger, fleet, committer, tally, gate, clock, random, emit, prompts },
+    enrolment: enrolments,
+    drain: AbortSignal.any([context.drain, stopping.signal]),
+    abort: context.abort,
+    provenanceOf: (endpoint) => provenanceOf(run, endpoint),
+  });
+  context.drain.removeEventListener('abort', onDrain);
+  if (unreadable === undefined || end.kind === 'stopped') return end;
+  return { kind: 'stopped', error: unreadable as AerieError };
+}
+
+/** Called by a signal: what it cannot write must not end the process. */
+function sayDraining({ run, context, emit }: Job, inFlight: number): void {
+  if (inFlight === 0 || context.abort.aborted) return;
   try {
-    const code = error instanceof AerieError ? { code: error.code } : {};
-    const facts = { records: report.session.records, tokens: report.session.tokens, ...code };
+    emit({ kind: 'run.draining', subject: run.name, facts: { inFlight } });
+  } catch {
+    // the session meets the same disk at its next commit, and says so
+  }
+}
+
+function sayEnd({ run, emit }: Job, { session }: RunReport, error: AerieError | undefined): void {
+  const code = error instanceof AerieError ? { code: error.code } : {};
+  const facts = { records: session.records, tokens: session.tokens, ...code };
+  try {
     emit({ kind: error === undefined ? 'run.finished' : 'run.stopped', subject: run.name, facts });
   } catch (thrown) {
     if (error === undefined) throw thrown; // else a full disk is what stopped it, and the first error says so
   }
-  if (error !== undefined) throw error;
-  return report;
+}
+
+function countDone(partitions: readonly PartitionCounters[]): number {
+  return partitions.reduce((sum, { done }) => sum + done, 0);
 }
 
 function provenanceOf(run: RunSpec, { facts, dialect, launch }: Endpoint): Provenance {
@@ -190,39 +159,4 @@ function provenanceOf(run: RunSpec, { facts, dialect, launch }: Endpoint): Prove
     launch,
     aerie: AERIE_VERSION,
   };
-}
-
-/** How a session ended, as the operator's answer: undefined = finished. */
-function errorOf(
-  end: SessionEnd,
-  givenUp: { readonly conversations: number; readonly tokens: number },
-  report: RunReport,
-  argument: string,
-  context: OperationContext,
-): AerieError | undefined {
-  const done = report.partitions.reduce((sum, partition) => sum + partition.done, 0);
-  const enrolled = report.partitions.reduce((sum, partition) => sum + partition.enrolled, 0);
-  const safe = `${formatCount(done)} of ${formatCount(enrolled)} prompts are done and on disk in ${report.folder}.`;
-  const remedy = `${safe} Resume with: aerie run ${argument}`;
-  switch (end.kind) {
-    case 'finished':
-      return undefined;
-    case 'drained':
-      return new AerieError('run.interrupted', 'Stopped by Ctrl-C. What was in flight was finished and committed.', {
-        remedy,
-        facts: { done, enrolled },
-      });
-    case 'aborted': {
-      const isTerminated = context.abort.reason === 'SIGTERM';
-      const { conversations, tokens } = givenUp;
-      const cost = `${formatCount(conversations)} ${conversations === 1 ? 'request' : 'requests'} in flight, about ${formatCount(tokens)} tokens`;
-      const what = `${isTerminated ? 'Stopped by SIGTERM' : 'Stopped by a second Ctrl-C'}. What was answered is committed; given up: ${cost}.`;
-      return new AerieError(isTerminated ? 'run.terminated' : 'run.interrupted', what, {
-        remedy,
-        facts: { done, enrolled, givenUpRequests: conversations, givenUpTokens: tokens },
-      });
-    }
-    case 'stopped':
-      return end.error;
-  }
 }

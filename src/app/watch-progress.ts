@@ -1,7 +1,8 @@
 /** Gathers the progress of a run under way from the session's own numbers; a snapshot costs no query but one row a partition. */
-import type { Clock } from '../host/host.ts';
+
 import type { Gate } from '../generation/gate.ts';
 import type { Tally } from '../generation/tally.ts';
+import type { Clock } from '../host/host.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { Enrolments } from './enrolments.ts';
@@ -32,12 +33,14 @@ export function watchProgress(watched: Watched): () => Progress {
     const elapsedMs = clock.elapsed() - startedMs;
     samples.push({ elapsedMs, tokens: tally.sessionTokens });
     while (samples.length > 2 && elapsedMs - (samples[1]?.elapsedMs ?? 0) > RATE_WINDOW_MS) samples.shift();
-    const enrolled = new Map(ledger.partitions().map((counters) => [counters.name, counters.enrolled]));
+    const counters = new Map(ledger.partitions().map((partition) => [partition.name, partition]));
     const partitions = run.partitions.map(({ name, budget }): PartitionProgress => {
-      const { done, aside, answers, truncated, spentTokens } = tally.of(name);
+      const { answers, truncated, spentTokens } = tally.of(name);
+      // What is shown as done is durable, so it comes from the ledger and not from the tally.
+      const { enrolled = 0, done = 0, aside = 0 } = counters.get(name) ?? {};
       return {
         name,
-        enrolled: enrolled.get(name) ?? 0,
+        enrolled,
         enrolmentOpen: enrolments.isOpen(name),
         done,
         aside,
@@ -50,7 +53,7 @@ export function watchProgress(watched: Watched): () => Progress {
     const tokensPerS = computeRate(samples);
     return {
       partitions,
-      inFlight: gate.inFlight,
+      inFlight: tally.attemptsInFlight,
       gate: gate.limit,
       tokensPerS,
       elapsedMs,

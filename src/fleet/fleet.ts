@@ -1,28 +1,59 @@
 /**
- * The servers of a run, and which one takes the next request: of those that are ready, the one with the fewest in
- * flight. Also keeps how each run of requests has gone, which the retry decision needs to tell a sick server from a
- * poison prompt.
+ * The servers of a run, and which one takes the next request: of those that are ready and well, the one with the fewest
+ * in flight. It also keeps what the retry decision needs to tell a sick server from a poison prompt: who was answered
+ * since when, how often a server was lost, and for how long nobody has been answered.
  */
 import { AerieError } from '../base/errors.ts';
 import type { OutcomeKind } from '../engine/dialect.ts';
+import type { Clock } from '../host/host.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import type { KeptServer } from '../server/kept-server.ts';
+import { Standing } from './standing.ts';
 
-export interface Standing {
-  readonly failingPrompts: number;
-  readonly refusalsInARow: number;
-  readonly everCompleted: boolean;
+/** One request on its way. */
+export interface Sending {
+  readonly endpoint: Endpoint;
+  readonly sinceMs: number;
+  /** What the server had answered when it was sent. */
+  readonly answersBefore: number;
 }
+
+export interface FleetStanding {
+  readonly everCompleted: boolean;
+  readonly refusalsInARow: number;
+  /** For how long every outcome has been trouble; 0 once anything is answered. Time in which no server was ready is left out. */
+  readonly quietMs: number;
+  /** A request is being worked on right now, as far as can be known. */
+  readonly isWorking: boolean;
+}
+
+/** A refusal comes in milliseconds; what takes longer is being worked on. */
+const WORKING_AFTER_MS = 10_000;
+/** A server that was away this long was started again: its trouble begins anew. */
+const LONG_AWAY_MS = 60_000;
 
 export class Fleet {
   readonly #servers: readonly KeptServer[];
-  readonly #inFlight = new Map<string, number>();
-  readonly #failing = new Set<string>();
-  #refusalsInARow = 0;
-  #completed = 0;
+  readonly #clock: Clock;
+  readonly #standings = new Map<string, Standing>();
+  readonly #sendings = new Set<Sending>();
+  readonly #waiting = new Set<() => void>();
+  readonly #awaySince = new Map<string, number>();
+  #troubleSinceMs: number | undefined;
+  #deaths = 0;
 
-  constructor(servers: readonly KeptServer[]) {
+  constructor(servers: readonly KeptServer[], clock: Clock) {
     this.#servers = servers;
+    this.#clock = clock;
+    for (const server of servers) {
+      this.#standings.set(server.name, new Standing());
+      server.onChange(() => this.#serverChanged(server));
+    }
+  }
+
+  /** Times that a server was lost after it had been ready. */
+  get deaths(): number {
+    return this.#deaths;
   }
 
   async stop(): Promise<void> {
@@ -30,78 +61,113 @@ export class Fleet {
   }
 
   /**
-   * Waits for a ready server. The servers are started by the first request: a run with nothing left to do starts none.
-   * Rejects when every server has failed, or with the signal's reason.
+   * Waits for a ready server; undefined when the signal aborts first. The servers are started by the first request: a run
+   * with nothing left to do starts none. Rejects when every server has failed.
    */
-  async choose(signal: AbortSignal): Promise<Endpoint> {
+  async choose(signal: AbortSignal): Promise<Endpoint | undefined> {
     for (const server of this.#servers) server.start();
-    for (;;) {
-      signal.throwIfAborted();
+    while (!signal.aborted) {
+      const nowMs = this.#clock.elapsed();
       const chosen = chooseServer(
-        this.#servers.map((server) => ({ endpoint: server.endpoint, inFlight: this.#inFlight.get(server.name) ?? 0 })),
+        this.#servers.map(({ name, endpoint }) => {
+          const standing = this.#standingOf(name);
+          return { endpoint, inFlight: standing.inFlight, isSick: standing.isSick(nowMs) };
+        }),
       );
       if (chosen !== undefined) return chosen;
       const failures = this.#servers.map((server) => server.failure).filter((failure) => failure !== undefined);
       if (failures.length === this.#servers.length) throw failures[0] ?? noServers();
-      await Promise.race([...this.#servers.map((server) => server.changed()), abortOf(signal)]);
+      await this.#change(signal);
     }
+    return undefined;
   }
 
-  sent(endpoint: Endpoint): void {
-    this.#inFlight.set(endpoint.server, (this.#inFlight.get(endpoint.server) ?? 0) + 1);
+  sent(endpoint: Endpoint): Sending {
+    const standing = this.#standingOf(endpoint.server);
+    standing.inFlight += 1;
+    const sending = { endpoint, sinceMs: this.#clock.elapsed(), answersBefore: standing.answers };
+    this.#sendings.add(sending);
+    return sending;
   }
 
-  ended(endpoint: Endpoint, prompt: string, outcome: OutcomeKind, deadline: boolean): void {
-    this.#inFlight.set(endpoint.server, Math.max(0, (this.#inFlight.get(endpoint.server) ?? 0) - 1));
+  ended(sending: Sending, prompt: string, outcome: OutcomeKind): void {
+    const { endpoint } = sending;
+    const nowMs = this.#clock.elapsed();
+    this.#sendings.delete(sending);
+    this.#standingOf(endpoint.server).ended(prompt, outcome, nowMs);
     const server = this.#servers.find(({ name }) => name === endpoint.server);
-    switch (outcome) {
-      case 'completed':
-        this.#completed += 1;
-        this.#refusalsInARow = 0;
-        this.#failing.clear();
-        server?.answered();
-        return;
-      case 'refused':
-        this.#refusalsInARow += 1;
-        return;
-      case 'lost':
-        if (!deadline && server?.endpoint === endpoint) server.suspect();
-        this.#failing.add(prompt);
-        return;
-      case 'failed':
-      case 'malformed':
-        this.#failing.add(prompt);
-        return;
-      case 'overloaded':
-      case 'unauthorised':
-      case 'abandoned':
-        return;
+    if (outcome === 'completed') {
+      this.#troubleSinceMs = undefined;
+      server?.answered();
+    } else if (outcome !== 'refused' && outcome !== 'abandoned') {
+      this.#troubleSinceMs ??= nowMs;
     }
+    if (outcome === 'lost' && server?.endpoint === endpoint) server.suspect();
   }
 
-  standing(): Standing {
-    return { failingPrompts: this.#failing.size, refusalsInARow: this.#refusalsInARow, everCompleted: this.#completed > 0 };
+  /** How many requests this server has answered, whoever asked. */
+  answersOf(server: string): number {
+    return this.#standingOf(server).answers;
+  }
+
+  standing(server: string): FleetStanding {
+    const nowMs = this.#clock.elapsed();
+    return {
+      everCompleted: [...this.#standings.values()].some(({ answers }) => answers > 0),
+      refusalsInARow: this.#standingOf(server).refusalsInARow,
+      quietMs: this.#troubleSinceMs === undefined ? 0 : nowMs - this.#troubleSinceMs,
+      isWorking: [...this.#sendings].some(({ sinceMs }) => nowMs - sinceMs > WORKING_AFTER_MS),
+    };
+  }
+
+  #standingOf(server: string): Standing {
+    const standing = this.#standings.get(server);
+    if (standing === undefined) throw new Error(`no server ${server} in the fleet`);
+    return standing;
+  }
+
+  #serverChanged(server: KeptServer): void {
+    const awaySince = this.#awaySince.get(server.name);
+    if (server.endpoint === undefined) {
+      if (awaySince === undefined && server.wasReady) {
+        this.#deaths += 1;
+        this.#awaySince.set(server.name, this.#clock.elapsed());
+      }
+    } else if (awaySince !== undefined) {
+      this.#awaySince.delete(server.name);
+      if (this.#clock.elapsed() - awaySince > LONG_AWAY_MS) this.#troubleSinceMs = undefined;
+    }
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  /** Resolves at the next change of any server, or when the signal aborts; leaves no listener behind. */
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#waiting.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      signal.addEventListener('abort', wake);
+    });
   }
 }
 
-/** Pure: of the ready servers the one with the fewest requests in flight, the first of equals. */
-export function chooseServer(
-  servers: readonly { readonly endpoint: Endpoint | undefined; readonly inFlight: number }[],
-): Endpoint | undefined {
-  let best: { endpoint: Endpoint; inFlight: number } | undefined;
-  for (const { endpoint, inFlight } of servers) {
-    if (endpoint !== undefined && (best === undefined || inFlight < best.inFlight)) best = { endpoint, inFlight };
-  }
-  return best?.endpoint;
+export interface Candidate {
+  readonly endpoint: Endpoint | undefined;
+  readonly inFlight: number;
+  readonly isSick: boolean;
+}
+
+/** Pure: of the ready servers a well one before a sick one, then the one with the fewest requests in flight, then the first. */
+export function chooseServer(servers: readonly Candidate[]): Endpoint | undefined {
+  const ready = servers.filter(({ endpoint }) => endpoint !== undefined);
+  const well = ready.filter(({ isSick }) => !isSick);
+  const [first, ...others] = well.length > 0 ? well : ready;
+  return others.reduce((best, next) => (best !== undefined && next.inFlight < best.inFlight ? next : best), first)?.endpoint;
 }
 
 function noServers(): AerieError {
   return new AerieError('server.unreachable', 'The run has no server.', { remedy: 'Add one under servers: in the run file.' });
-}
-
-function abortOf(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

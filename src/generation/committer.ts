@@ -6,7 +6,7 @@
  * Group commits: what gathers in 20 ms, or 256 records. When a disk fails, nothing half-done stays: the shards are cut
  * back to what the ledger has, the error stops the session, and the prompts concerned are asked again on resume.
  */
-import { type AerieError, bug } from '../base/errors.ts';
+import { bug } from '../base/errors.ts';
 import type { Event, Happening } from '../base/events.ts';
 import type { Clock } from '../host/host.ts';
 import type { AttemptRow, Commit, CommittedRecord, FinishedTurn, Ledger, SetAside } from '../ledger/ledger.ts';
@@ -46,12 +46,14 @@ export class Committer {
   #closing = false;
   #waiting: (() => void)[] = [];
   #failure: unknown;
+  #onFailure: (thrown: unknown) => void = () => undefined;
   readonly #loop: Promise<void>;
 
   constructor(options: CommitterOptions) {
     this.#options = options;
     this.#loop = this.#run().catch((thrown: unknown) => {
-      this.#failure = thrown;
+      this.#failure = thrown ?? bug('the committer ended without a reason');
+      this.#onFailure(this.#failure);
       for (const resume of this.#waiting.splice(0)) resume();
     });
   }
@@ -77,9 +79,10 @@ export class Committer {
     this.#stir();
   }
 
-  /** What stopped the loop, if anything did. */
-  get failure(): unknown {
-    return this.#failure;
+  /** Told at once what stopped the loop: nothing given to it from then on is kept. */
+  whenFailed(listener: (thrown: unknown) => void): void {
+    this.#onFailure = listener;
+    if (this.#failure !== undefined) listener(this.#failure);
   }
 
   /** Waits while more is pending than the disk should be behind. */
@@ -94,7 +97,7 @@ export class Committer {
     this.#closing = true;
     this.#wake?.();
     await this.#loop;
-    if (this.#failure !== undefined) throw this.#failure as AerieError;
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   #stir(): void {
@@ -107,17 +110,20 @@ export class Committer {
 
   async #run(): Promise<void> {
     for (;;) {
-      if (this.#isEmpty()) {
-        if (this.#closing) return;
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-        this.#wake = undefined;
-        if (this.#isEmpty()) continue;
-      }
+      await this.#something();
+      if (this.#isEmpty()) return;
       if (!this.#closing && this.#records.length < MOST_RECORDS) await this.#options.clock.sleep(GATHER_MS);
       await this.#commitOnce();
       for (const resume of this.#waiting.splice(0)) resume();
+    }
+  }
+
+  /** Resolves when there is something to commit, or nothing more to come. */
+  async #something(): Promise<void> {
+    while (this.#isEmpty() && !this.#closing) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
     }
   }
 

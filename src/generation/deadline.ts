@@ -2,6 +2,8 @@
  * How long one attempt may take, from what was asked. Pure. Aerie owns the deadline because the HTTP client has none:
  * it is the last guard against a request that is never answered, so it is generous.
  */
+import type { TurnRequest } from '../engine/dialect.ts';
+
 export interface Asked {
   readonly maxTokens: number;
   /** Bytes of the messages: at least as many as their tokens. */
@@ -21,4 +23,17 @@ export function computeDeadlineMs(asked: Asked): number {
   const rounds = asked.sequences > 0 ? Math.ceil(asked.inFlight / asked.sequences) : 1;
   const aloneMs = (asked.maxTokens / SLOWEST_DECODE_TOKENS_PER_S + asked.promptBytes / SLOWEST_PREFILL_BYTES_PER_S) * 1000;
   return SLACK_MS + Math.max(1, rounds) * aloneMs;
+}
+
+/** The run file's own limit where it names one. */
+export function deadlineOf(
+  request: TurnRequest,
+  {
+    run,
+    sequences,
+  }: { readonly run: { readonly attemptTimeoutMs: number; readonly inFlight: number }; readonly sequences: number },
+): number {
+  if (run.attemptTimeoutMs > 0) return run.attemptTimeoutMs;
+  const promptBytes = request.messages.reduce((sum, { content }) => sum + content.length, 0);
+  return computeDeadlineMs({ maxTokens: request.sampling.maxTokens, promptBytes, inFlight: run.inFlight, sequences });
 }

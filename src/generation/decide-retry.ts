@@ -3,24 +3,30 @@
  *
  * Whose fault is it? A prompt is blamed only with evidence that the server serves others: a server that is down must
  * never cost a prompt its place (an engine can be killed sixty times in a night), and a poison prompt must never cost
- * the run. So failures count against the prompt only while the server serves others, and losses only once the prompt
- * has been seen in flight at several deaths, the last ones alone.
+ * the run. So a failure counts against the prompt only when the server has answered something else since the prompt's
+ * failure before, and a loss only when the prompt was the one suspect in flight. Where nothing else is there to be
+ * answered, a trial question gives the evidence (`needsProof`, `trial.ts`). A server that answers nobody for longer
+ * than the run's patience ends the run, resumable.
  */
 import type { OutcomeKind } from '../engine/dialect.ts';
 
 /** Times a prompt may fail by itself (5xx, malformed, own deadline) before it is set aside: transient faults rarely repeat thrice. */
-export const MOST_OWN_FAILURES = 4;
+export const MOST_BLAMED_FAILURES = 4;
 /** Losses after which a prompt is sent only when no other suspect is in flight, so that a death has one suspect. */
 export const LOSSES_UNTIL_SUSPECT = 2;
-/** Losses after which it is set aside: two in company, four as the only suspect. Chance kills do not hit one prompt so. */
-export const MOST_LOSSES = 6;
-/** Different prompts failing one after another, none answered between: then it is the server. */
-export const FAILING_PROMPTS_MEAN_SERVER = 5;
-/** Refusals of different prompts with no answer ever in this session: the request form is wrong, not the prompts. */
-export const REFUSALS_MEAN_FORM = 20;
+/** Losses as the only suspect after which it is set aside, unless the server dies as often without it. */
+export const MOST_BLAMED_LOSSES = 4;
+/** … and after which it is set aside all the same: several poison prompts must not excuse each other for ever. */
+export const MOST_BLAMED_LOSSES_OF_ALL = 6;
+/** Failures and losses of one prompt after which the server must have answered something else before it is sent again. */
+export const TROUBLES_UNTIL_PROOF = 2;
+/** Refusals in a row after which it may be the server: one trial question tells. */
+export const REFUSALS_UNTIL_PROOF = 20;
 
 const FIRST_BACKOFF_MS = 500;
 const LONGEST_BACKOFF_MS = 30_000;
+/** A server may ask for more; it is asked again all the same, so that a wrong clock over there does not stop a night here. */
+const LONGEST_RETRY_AFTER_MS = 600_000;
 
 export interface Failure {
   readonly outcome: Exclude<OutcomeKind, 'completed' | 'abandoned'>;
@@ -32,25 +38,33 @@ export interface Failure {
 
 /** What has happened to this turn so far, this failure included. */
 export interface TurnHistory {
-  readonly ownFailures: number;
+  /** 5xx, malformed, own deadline; and those of them with the server answering others in between. */
+  readonly failures: number;
+  readonly blamedFailures: number;
+  /** No answer at all; and those of them as the only suspect. */
   readonly losses: number;
+  readonly blamedLosses: number;
+  /** Times the server was lost since this turn's first loss, with this turn not in flight. */
+  readonly deathsWithout: number;
+  readonly refusals: number;
   readonly overloads: number;
 }
 
-/** How the server treats others. */
+/** How the servers treat others. */
 export interface ServerStanding {
-  /** Different prompts that failed or were lost since its last completed answer, this one included. */
-  readonly failingPrompts: number;
-  readonly refusalsInARow: number;
   readonly everCompleted: boolean;
-  /** Tokens of the retry budget left (see `retryBudgetLeft`). */
+  readonly refusalsInARow: number;
+  /** For how long nobody has been answered, and how long that may be. */
+  readonly quietMs: number;
+  readonly patienceMs: number;
+  readonly isWorking: boolean;
   readonly retryBudgetLeft: number;
 }
 
 export type RetryDecision =
   | { readonly kind: 'again'; readonly afterMs: number }
   | { readonly kind: 'set-aside'; readonly because: string }
-  | { readonly kind: 'stop'; readonly because: string };
+  | { readonly kind: 'stop'; readonly code: 'server.rejects' | 'server.gave-up'; readonly because: string };
 
 export function decideRetry(
   failure: Failure,
@@ -60,58 +74,99 @@ export function decideRetry(
 ): RetryDecision {
   switch (failure.outcome) {
     case 'unauthorised':
-      return { kind: 'stop', because: failure.because };
+      return { kind: 'stop', code: 'server.rejects', because: failure.because };
     case 'refused':
-      if (!standing.everCompleted && standing.refusalsInARow >= REFUSALS_MEAN_FORM) {
-        return {
-          kind: 'stop',
-          because: `${standing.refusalsInARow} prompts in a row were refused and none was ever answered; the last: ${failure.because}`,
-        };
-      }
+      if (!standing.everCompleted || standing.refusalsInARow >= REFUSALS_UNTIL_PROOF) return again(history.refusals, random);
       return { kind: 'set-aside', because: `refused: ${failure.because}` };
     case 'overloaded':
-      return { kind: 'again', afterMs: Math.max(failure.retryAfterMs, backoff(history.overloads, random)) };
+      if (isGivenUp(failure, standing)) return gaveUp(failure, standing);
+      return {
+        kind: 'again',
+        afterMs: Math.max(Math.min(failure.retryAfterMs, LONGEST_RETRY_AFTER_MS), backoff(history.overloads, random)),
+      };
     case 'lost':
-      if (!failure.deadline) {
-        if (history.losses >= MOST_LOSSES)
-          return {
-            kind: 'set-aside',
-            because: `poison: the server was lost ${history.losses} times with this prompt in flight; the last: ${failure.because}`,
-          };
-        return { kind: 'again', afterMs: backoff(history.losses, random) };
-      }
-      return afterOwnFailure(failure, history, standing, random);
+      return failure.deadline ? afterOwnFailure(failure, history, standing, random) : afterLoss(failure, history, random);
     case 'failed':
     case 'malformed':
       return afterOwnFailure(failure, history, standing, random);
   }
 }
 
+/** Before the next attempt of a turn in trouble: has the server answered anything since? If not, a trial question first. */
+export function needsProof(history: TurnHistory, answeredSince: boolean): boolean {
+  return !answeredSince && (history.refusals > 0 || history.failures + history.losses >= TROUBLES_UNTIL_PROOF);
+}
+
+/** After a trial question that was not answered: the server is to blame, and no prompt. */
+export function decideAfterTrial(
+  failure: Failure,
+  trials: number,
+  standing: ServerStanding,
+  random: () => number,
+): Exclude<RetryDecision, { kind: 'set-aside' }> {
+  if (failure.outcome === 'refused' || failure.outcome === 'unauthorised') {
+    return { kind: 'stop', code: 'server.rejects', because: `even a plain question is refused: ${failure.because}` };
+  }
+  if (isGivenUp(failure, standing)) return gaveUp(failure, standing);
+  return again(trials, random);
+}
+
+function afterLoss(failure: Failure, history: TurnHistory, random: () => number): RetryDecision {
+  const { losses, blamedLosses, deathsWithout } = history;
+  const isLikely = blamedLosses >= MOST_BLAMED_LOSSES && blamedLosses > deathsWithout;
+  if (isLikely || blamedLosses >= MOST_BLAMED_LOSSES_OF_ALL) {
+    return {
+      kind: 'set-aside',
+      because: `poison: the server was lost ${losses} times with this prompt in flight; the last: ${failure.because}`,
+    };
+  }
+  // The wait for a server that is away, and the trial question, come on top: no need to double up to half a minute.
+  return again(Math.min(losses, LOSSES_UNTIL_SUSPECT), random);
+}
+
 function afterOwnFailure(failure: Failure, history: TurnHistory, standing: ServerStanding, random: () => number): RetryDecision {
-  if (standing.retryBudgetLeft <= 0)
+  if (history.blamedFailures >= MOST_BLAMED_FAILURES) {
+    return {
+      kind: 'set-aside',
+      because: `poison: failed ${history.blamedFailures} times while others were answered; the last: ${failure.because}`,
+    };
+  }
+  if (standing.retryBudgetLeft <= 0) {
     return {
       kind: 'stop',
+      code: 'server.gave-up',
       because: `retries are used up (one for every five answers, and 100 to begin with); the last: ${failure.because}`,
     };
-  const serverIsToBlame = standing.failingPrompts >= FAILING_PROMPTS_MEAN_SERVER;
-  if (!serverIsToBlame && history.ownFailures >= MOST_OWN_FAILURES) {
-    return { kind: 'set-aside', because: `poison: failed ${history.ownFailures} times; the last: ${failure.because}` };
   }
+  return again(history.failures, random);
+}
+
+/** A server that says "later" because it works on long answers is not away; one that hangs meets the deadline of its requests. */
+function isGivenUp({ outcome }: Failure, { isWorking, quietMs, patienceMs }: ServerStanding): boolean {
+  return quietMs > patienceMs && !(outcome === 'overloaded' && isWorking);
+}
+
+function gaveUp(failure: Failure, { quietMs }: ServerStanding): RetryDecision & { readonly kind: 'stop' } {
   return {
-    kind: 'again',
-    afterMs: backoff(Math.max(history.ownFailures, serverIsToBlame ? standing.failingPrompts : 0), random),
+    kind: 'stop',
+    code: 'server.gave-up',
+    because: `nothing was answered for ${Math.round(quietMs / 1000)} s; the last: ${failure.because}`,
   };
 }
 
+function again(times: number, random: () => number): RetryDecision & { readonly kind: 'again' } {
+  return { kind: 'again', afterMs: backoff(times, random) };
+}
+
 /** Doubling from half a second to half a minute, with half of it random so that a burst does not come back as a burst. */
-function backoff(failures: number, random: () => number): number {
-  const full = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.max(0, Math.min(failures - 1, 10)));
+function backoff(times: number, random: () => number): number {
+  const full = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.max(0, Math.min(times - 1, 10)));
   return Math.round(full / 2 + (random() * full) / 2);
 }
 
 /**
- * Retries that may still be spent on failures: 100 to begin with, and one more for every five answers. A server that
- * fails more than that is sick, and going on would burn GPU hours.
+ * Retries that may still be spent on failures while others are answered: 100 to begin with, and one more for every five
+ * answers. A server that fails more of its requests than that is sick, and going on would burn GPU hours.
  */
 export function retryBudgetLeft(answers: number, retries: number): number {
   return 100 + Math.floor(answers / 5) - retries;

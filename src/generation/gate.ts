@@ -12,8 +12,7 @@ const RAMP_EVERY_MS = 100;
 export class Gate {
   readonly #limit: number;
   #open: number;
-  #inFlight = 0;
-  #mostInFlight = 0;
+  #taken = 0;
   readonly #urgent: (() => void)[] = [];
   readonly #patient: (() => void)[] = [];
 
@@ -22,12 +21,9 @@ export class Gate {
     this.#open = Math.min(limit, RAMP_SLOTS);
   }
 
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
-  get mostInFlight(): number {
-    return this.#mostInFlight;
+  /** Slots held: requests in flight, and whoever is about to send one. */
+  get taken(): number {
+    return this.#taken;
   }
 
   get limit(): number {
@@ -52,17 +48,37 @@ export class Gate {
   }
 
   leave(): void {
-    this.#inFlight -= 1;
+    this.#taken -= 1;
     this.#admit();
   }
 
   #admit(): void {
-    while (this.#inFlight < this.#open) {
+    while (this.#taken < this.#open) {
       const next = this.#urgent.shift() ?? this.#patient.shift();
       if (next === undefined) return;
-      this.#inFlight += 1;
-      this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight);
+      this.#taken += 1;
       next();
     }
+  }
+}
+
+/** One conversation's place in the gate: given back once however often it is left. It begins taken. */
+export class Slot {
+  readonly #gate: Gate;
+  #held = true;
+
+  constructor(gate: Gate) {
+    this.#gate = gate;
+  }
+
+  async take(): Promise<void> {
+    if (this.#held) return;
+    await this.#gate.enter(true);
+    this.#held = true;
+  }
+
+  leave(): void {
+    if (this.#held) this.#gate.leave();
+    this.#held = false;
   }
 }

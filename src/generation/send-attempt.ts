@@ -3,6 +3,8 @@
  * the server does. The deadline is Aerie's own; a second look at text against ids happens on a sample of replies.
  */
 import type { EngineRequest, Outcome, TurnRequest } from '../engine/dialect.ts';
+import type { Clock } from '../host/host.ts';
+import { openTimeLimit } from '../host/time-limit.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 
 /** Replies of a server whose ids are decoded and compared with their text: the first 32, then 1 in 256 (DESIGN §6). */
@@ -10,23 +12,26 @@ const FIRST_VERIFIED = 32;
 const THEN_ONE_IN = 256;
 const DETOKENIZE_TIMEOUT_MS = 30_000;
 
-export interface AttemptEnd {
-  readonly outcome: Outcome;
-  readonly startedAt: number;
-  readonly endedAt: number;
+export interface SendOptions {
+  readonly deadlineMs: number;
+  /** Gives the attempt up. */
+  readonly abort: AbortSignal;
+  readonly clock: Clock;
 }
 
 export function shouldVerifyText(repliesBefore: number): boolean {
   return repliesBefore < FIRST_VERIFIED || repliesBefore % THEN_ONE_IN === 0;
 }
 
-export async function sendTurn(endpoint: Endpoint, turn: TurnRequest, deadlineMs: number, abort: AbortSignal): Promise<Outcome> {
+export async function sendTurn(endpoint: Endpoint, turn: TurnRequest, options: SendOptions): Promise<Outcome> {
+  const { deadlineMs, abort, clock } = options;
   const request: EngineRequest = endpoint.dialect.renderTurn(turn);
-  const deadline = AbortSignal.timeout(Math.min(deadlineMs, 2 ** 31 - 1));
-  const reply = await endpoint.turns.send(request, AbortSignal.any([abort, deadline]));
+  const limit = openTimeLimit(clock, deadlineMs, abort);
+  const reply = await endpoint.turns.send(request, limit.signal);
+  limit.close();
   switch (reply.kind) {
     case 'aborted':
-      if (abort.aborted) return { kind: 'abandoned' };
+      if (!limit.isUp) return { kind: 'abandoned' };
       return { kind: 'lost', because: `no answer in ${Math.round(deadlineMs / 1000)} s`, deadline: true };
     case 'transport':
       return { kind: 'lost', because: `${reply.code}: ${reply.text}`.slice(0, 300), deadline: false };
@@ -36,14 +41,19 @@ export async function sendTurn(endpoint: Endpoint, turn: TurnRequest, deadlineMs
 }
 
 /** Decodes the ids by the server's own tokenizer: undefined when they are the text, or when the server cannot say. */
-export async function textProblem(endpoint: Endpoint, outcome: Outcome, abort: AbortSignal): Promise<string | undefined> {
+export async function textProblem(
+  endpoint: Endpoint,
+  outcome: Outcome,
+  { abort, clock }: Pick<SendOptions, 'abort' | 'clock'>,
+): Promise<string | undefined> {
   if (outcome.kind !== 'completed' || outcome.reply.outputIds.length === 0) return undefined;
   const { outputIds, text, reasoning, toolCalls, endsWithStopId } = outcome.reply;
   if (reasoning !== '' || toolCalls.length > 0) return undefined; // the engine has split the text: ids decode to more than `text`
   const ids = endsWithStopId ? outputIds.slice(0, -1) : outputIds;
   if (ids.length === 0) return text === '' ? undefined : `the reply has text and only a stop id`;
-  const signal = AbortSignal.any([abort, AbortSignal.timeout(DETOKENIZE_TIMEOUT_MS)]);
-  const reply = await endpoint.control.send(endpoint.dialect.renderDetokenize(ids), signal);
+  const limit = openTimeLimit(clock, DETOKENIZE_TIMEOUT_MS, abort);
+  const reply = await endpoint.control.send(endpoint.dialect.renderDetokenize(ids), limit.signal);
+  limit.close();
   const decoded = reply.kind === 'http' ? endpoint.dialect.readDetokenize(reply) : undefined;
   if (decoded === undefined || sameText(decoded, text)) return undefined;
   return `its ids decode to ${decoded.length} characters, its text has ${text.length}`;

@@ -9,12 +9,13 @@
  *
  * In every case the committer is emptied before the session returns, so what was answered is on disk.
  */
-import { AerieError } from '../base/errors.ts';
+import { setMaxListeners } from 'node:events';
+import { AerieError, bug } from '../base/errors.ts';
 import type { Happening } from '../base/events.ts';
 import { parsePromptLine } from '../dataset/prompt-id.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Clock, Random } from '../host/host.ts';
-import type { Ledger, Lease } from '../ledger/ledger.ts';
+import type { Lease, Ledger } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import type { LineReader } from '../shard/line-reader.ts';
 import type { Provenance } from '../shard/record.ts';
@@ -22,8 +23,10 @@ import type { RunSpec } from '../spec/run.ts';
 import { decideAdmission } from './budget.ts';
 import type { Committer } from './committer.ts';
 import { converse } from './converse.ts';
-import { Gate } from './gate.ts';
+import type { Conversing } from './conversing.ts';
+import { Gate, Slot } from './gate.ts';
 import type { Tally } from './tally.ts';
+import { Trials } from './trial.ts';
 
 export interface SessionOptions {
   readonly run: RunSpec;
@@ -46,11 +49,14 @@ export interface SessionOptions {
 
 export type SessionEnd =
   | { readonly kind: 'finished' | 'drained' }
-  | { readonly kind: 'aborted'; readonly conversations: number; readonly tokens: number }
+  /** What was in flight when it was given up. */
+  | { readonly kind: 'aborted'; readonly requests: number; readonly tokens: number }
   | { readonly kind: 'stopped'; readonly error: AerieError };
 
 /** Leases taken at once: enough that the loop never waits for SQLite, few enough to give back quickly. */
 const LEASE_AHEAD = 64;
+/** Conversations under way for each slot: those that wait out a backoff make room for others, but trouble does not draw in the whole source. */
+const UNDER_WAY_PER_SLOT = 2;
 
 export async function runSession(options: SessionOptions): Promise<SessionEnd> {
   const session = new Session(options);
@@ -60,11 +66,12 @@ export async function runSession(options: SessionOptions): Promise<SessionEnd> {
 class Session {
   readonly #options: SessionOptions;
   readonly #gate: Gate;
-  readonly #suspects = new Gate(1);
+  readonly #conversing: Conversing;
   /** Ends new work: the operator's drain, or a stop of our own. */
   readonly #ending = new AbortController();
   readonly #givingUp = new AbortController();
   #stopError: AerieError | undefined;
+  #givenUp = { requests: 0, tokens: 0 };
   readonly #ahead: Lease[] = [];
   readonly #underWay = new Set<Promise<void>>();
   readonly #reached = new Set<string>();
@@ -73,97 +80,100 @@ class Session {
   constructor(options: SessionOptions) {
     this.#options = options;
     this.#gate = options.gate;
+    const drain = this.#ending.signal;
+    const abort = this.#givingUp.signal;
+    // One listener for each request in flight and each backoff; all are taken off again.
+    setMaxListeners(0, drain, abort);
+    const { run, fleet, clock } = options;
+    this.#conversing = {
+      ...options,
+      suspects: new Gate(1),
+      trials: new Trials({ run, fleet, clock, abort }),
+      drain,
+      abort,
+      stop: (error) => this.#stop(error),
+    };
   }
 
   async run(): Promise<SessionEnd> {
-    const { drain, abort, clock, committer, tally } = this.#options;
+    const { drain, abort, clock, committer } = this.#options;
     const onDrain = () => this.#end();
     const onAbort = () => this.#giveUp();
     drain.addEventListener('abort', onDrain, { once: true });
     abort.addEventListener('abort', onAbort, { once: true });
     if (drain.aborted) onDrain();
     if (abort.aborted) onAbort();
+    // Nothing that is answered from now on could be kept.
+    committer.whenFailed((thrown) => this.#stop(thrown));
     const ramp = this.#gate.ramp(clock, this.#ending.signal);
+    void this.#hearEnrolment();
     try {
       await this.#admitPrompts();
-      if (this.#ending.signal.aborted) this.#giveLeasesBack();
-      await Promise.all(this.#underWay);
     } catch (thrown) {
-      this.#stop(thrown as AerieError);
+      this.#stop(thrown);
     }
-    const conversations = this.#givingUp.signal.aborted ? this.#underWay.size : 0;
-    const tokens = this.#givingUp.signal.aborted ? tally.estimatedTokensInFlight() : 0;
     await Promise.all(this.#underWay);
+    this.#giveLeasesBack();
     this.#end();
     await ramp;
     drain.removeEventListener('abort', onDrain);
     abort.removeEventListener('abort', onAbort);
-    await committer.close().catch((thrown: unknown) => {
-      this.#stopError ??= thrown as AerieError;
-    });
+    await committer.close().catch((thrown: unknown) => this.#stop(thrown));
     if (this.#stopError !== undefined) return { kind: 'stopped', error: this.#stopError };
-    if (abort.aborted) return { kind: 'aborted', conversations, tokens };
+    if (abort.aborted) return { kind: 'aborted', ...this.#givenUp };
     return { kind: drain.aborted ? 'drained' : 'finished' };
   }
 
-  /** The main loop: a slot, a prompt, a conversation. */
+  /** The main loop: a slot, a prompt, a conversation. It never waits for a prompt with a slot in its hand. */
   async #admitPrompts(): Promise<void> {
-    const { committer } = this.#options;
-    while (!this.#ending.signal.aborted) {
+    const mostUnderWay = this.#gate.limit * UNDER_WAY_PER_SLOT;
+    for (;;) {
       await this.#gate.enter(false);
-      await committer.room();
-      const lease = await this.#nextLease();
-      if (lease === undefined) {
-        this.#gate.leave();
-        return;
+      await this.#options.committer.room();
+      const next = this.#underWay.size < mostUnderWay ? this.#nextLease() : 'later';
+      if (typeof next === 'object') {
+        this.#begin(next);
+        continue;
       }
-      this.#begin(lease);
+      this.#gate.leave();
+      if (next === undefined) return;
+      await this.#somethingChanged();
     }
   }
 
   #begin(lease: Lease): void {
-    const { tally } = this.#options;
-    tally.began(lease.partition, lease.turns - lease.finishedTurns.length);
-    const conversation = this.#converse(lease)
-      .catch((thrown: unknown) => this.#stop(thrown as AerieError))
+    const slot = new Slot(this.#gate);
+    this.#options.tally.began(lease.partition, lease.turns - lease.finishedTurns.length);
+    const conversation = this.#converse(lease, slot)
+      .catch((thrown: unknown) => this.#stop(thrown))
       .finally(() => {
+        slot.leave();
         this.#underWay.delete(conversation);
         this.#wake?.();
       });
     this.#underWay.add(conversation);
   }
 
-  async #converse(lease: Lease): Promise<void> {
+  async #converse(lease: Lease, slot: Slot): Promise<void> {
     const line = await this.#options.prompts(lease.partition).read(lease.offset, lease.bytes);
-    await converse(lease, parsePromptLine(line), {
-      ...this.#options,
-      gate: this.#gate,
-      suspects: this.#suspects,
-      drain: this.#ending.signal,
-      abort: this.#givingUp.signal,
-      stop: (error) => this.#stop(typeof error === 'string' ? rejects(error) : error),
-      templateKwargs: this.#options.run.templateKwargs,
-    });
+    await converse(lease, parsePromptLine(line), slot, this.#conversing);
   }
 
-  /** The next prompt to begin, waiting for enrolment or for answers where that can help. undefined: nothing left, or ending. */
-  async #nextLease(): Promise<Lease | undefined> {
-    for (;;) {
-      if (this.#ending.signal.aborted || this.#options.committer.failure !== undefined) return undefined;
-      let canChange = false;
-      for (const { name } of this.#options.run.partitions) {
-        const next = this.#takeFrom(name);
-        if (next === 'later') canChange = true;
-        else if (next !== undefined) return next;
-      }
-      if (!canChange) return undefined;
-      await this.#somethingChanged();
+  /** The next prompt to begin; 'later' where enrolment or an answer may bring one; undefined: nothing left, or ending. */
+  #nextLease(): Lease | 'later' | undefined {
+    if (this.#ending.signal.aborted) return undefined;
+    let canChange = false;
+    for (const { name } of this.#options.run.partitions) {
+      const next = this.#takeFrom(name);
+      if (next === 'later') canChange = true;
+      else if (next !== undefined) return next;
     }
+    return canChange ? 'later' : undefined;
   }
 
   /** A lease; 'later' when the partition may have one after the next answer or enrolment; undefined when it is finished. */
   #takeFrom(partition: string): Lease | 'later' | undefined {
-    const { ledger, tally, run, enrolment, emit } = this.#options;
+    const { ledger, tally, run, enrolment } = this.#options;
     const spec = run.partitions.find(({ name }) => name === partition);
     const numbers = tally.of(partition);
     const admission = decideAdmission({
@@ -182,30 +192,41 @@ class Session {
     const [first, ...rest] = leased;
     this.#ahead.push(...rest);
     if (first !== undefined) return first;
-    if (admission === 'reached' && !this.#reached.has(partition)) {
-      this.#reached.add(partition);
-      emit({
-        kind: 'partition.budget-reached',
-        subject: partition,
-        facts: { spent: numbers.spentTokens, budget: spec?.budget ?? 0 },
-      });
-    }
+    if (admission === 'reached') this.#sayReached(partition, numbers.spentTokens, spec?.budget ?? 0);
     if (admission === 'reached') return undefined;
     if (admission === 'wait') return 'later';
     return enrolment.isOpen(partition) ? 'later' : undefined;
   }
 
-  async #somethingChanged(): Promise<void> {
-    await Promise.race([
-      this.#options.enrolment.changed(),
-      new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      }),
-    ]);
+  #sayReached(partition: string, spent: number, budget: number): void {
+    if (this.#reached.has(partition)) return;
+    this.#reached.add(partition);
+    this.#options.emit({ kind: 'partition.budget-reached', subject: partition, facts: { spent, budget } });
   }
 
+  /** Until a conversation ends, a batch is enrolled or the session ends; nothing is awaited between the look and this. */
+  #somethingChanged(): Promise<void> {
+    if (this.#ending.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** One subscription at a time, however long the run. */
+  async #hearEnrolment(): Promise<void> {
+    while (!this.#ending.signal.aborted) {
+      await this.#options.enrolment.changed();
+      this.#wake?.();
+    }
+  }
+
+  /** Those taken ahead and never begun. Those begun stay with the ledger until the next start: a commit may still name them. */
   #giveLeasesBack(): void {
-    this.#options.ledger.unlease(this.#ahead.splice(0));
+    try {
+      this.#options.ledger.unlease(this.#ahead.splice(0));
+    } catch (thrown) {
+      this.#stop(thrown);
+    }
   }
 
   #end(): void {
@@ -214,19 +235,22 @@ class Session {
   }
 
   #giveUp(): void {
+    if (this.#givingUp.signal.aborted) return;
+    const { tally } = this.#options;
+    this.#givenUp = { requests: tally.attemptsInFlight, tokens: tally.estimatedTokensInFlight() };
     this.#givingUp.abort();
     this.#end();
   }
 
-  #stop(error: AerieError): void {
-    this.#stopError ??= error;
+  #stop(thrown: unknown): void {
+    this.#stopError ??= asAerieError(thrown);
     this.#giveUp();
   }
 }
 
-function rejects(because: string): AerieError {
-  return new AerieError('server.rejects', `The server does not do what is asked of it: ${because}.`, {
-    remedy:
-      'What is committed is safe. Correct the server, its key or the run file, then run the same command again: it resumes.',
-  });
+/** Whatever is not an error for the operator is a rule of ours that did not hold. */
+function asAerieError(thrown: unknown): AerieError {
+  if (thrown instanceof AerieError) return thrown;
+  const { code, message, detail } = bug(thrown instanceof Error ? thrown.message : String(thrown));
+  return new AerieError(code, message, detail, thrown);
 }

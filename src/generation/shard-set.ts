@@ -1,6 +1,8 @@
 /** The open shard of every partition of a run: appended to together, rolled back together, sealed when full. */
+import { existsSync } from 'node:fs';
 import type { Happening } from '../base/events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { shardPath } from '../shard/shard-path.ts';
 import { openShardWriter, type RecordPlace, type SealedShard, type ShardPoint, type ShardWriter } from '../shard/shard-writer.ts';
 
 export interface ShardLine {
@@ -35,7 +37,10 @@ export class ShardSet {
   /** Cuts every open shard to its last committed byte, and tells what was cut. */
   async repair(): Promise<Happening[]> {
     const happenings: Happening[] = [];
-    for (const { partition } of this.#options.ledger.shards().filter(({ sealed }) => !sealed)) {
+    for (const { name: partition } of this.#options.ledger.partitions()) {
+      // A shard is in the ledger from its first commit on; a worker killed before that one leaves bytes all the same.
+      const { path, committedBytes } = this.#placeOf(partition);
+      if (committedBytes === 0 && !existsSync(path)) continue;
       const { writer } = await this.#shardOf(partition);
       if (writer.cutBytes > 0)
         happenings.push({
@@ -103,15 +108,21 @@ export class ShardSet {
   async #shardOf(partition: string): Promise<OpenShard> {
     const already = this.#open.get(partition);
     if (already !== undefined) return already;
-    const { ledger, folder, sealBytes, at } = this.#options;
-    const rows = ledger.shards().filter((row) => row.partition === partition);
-    const open = rows.find(({ sealed }) => !sealed);
-    const number = open?.number ?? rows.reduce((next, row) => Math.max(next, row.number + 1), 0);
-    const committedBytes = open?.committedBytes ?? 0;
+    const { folder, sealBytes, at } = this.#options;
+    const { number, committedBytes } = this.#placeOf(partition);
     const limits = { ...(sealBytes === undefined ? {} : { sealBytes }), ...(at === undefined ? {} : { at }) };
     const writer = await openShardWriter({ folder, partition, number, committedBytes, ...limits });
     const shard = { writer, committed: committedBytes };
     this.#open.set(partition, shard);
     return shard;
+  }
+
+  /** The shard that the next append goes to: the open one, or the one after the last sealed one. */
+  #placeOf(partition: string): { readonly path: string; readonly number: number; readonly committedBytes: number } {
+    const { ledger, folder } = this.#options;
+    const rows = ledger.shards().filter((row) => row.partition === partition);
+    const open = rows.find(({ sealed }) => !sealed);
+    const number = open?.number ?? rows.reduce((next, row) => Math.max(next, row.number + 1), 0);
+    return { path: shardPath(folder, partition, number), number, committedBytes: open?.committedBytes ?? 0 };
   }
 }

@@ -9,9 +9,13 @@ interface PartitionTally {
   answers: number;
   truncated: number;
   turnsUnderWay: number;
-  conversationsUnderWay: number;
-  done: number;
-  aside: number;
+}
+
+/** What one answer adds, and what a conversation that is set aside takes back. */
+export interface AnswerCounts {
+  readonly answers: number;
+  readonly tokens: number;
+  readonly truncated: number;
 }
 
 export class Tally {
@@ -19,21 +23,14 @@ export class Tally {
   readonly #replies = new Map<string, number>();
   sessionAnswers = 0;
   sessionTokens = 0;
-  sessionDone = 0;
   retries = 0;
   /** Sum over all attempts in flight is not kept one by one: attempts × mean time is enough for an estimate. */
   attemptsInFlight = 0;
+  mostInFlight = 0;
 
   begin(counters: PartitionCounters): void {
-    this.#partitions.set(counters.name, {
-      spentTokens: counters.spentTokens,
-      answers: counters.answers,
-      truncated: counters.truncated,
-      turnsUnderWay: 0,
-      conversationsUnderWay: 0,
-      done: counters.done,
-      aside: counters.aside,
-    });
+    const { spentTokens, answers, truncated } = counters;
+    this.#partitions.set(counters.name, { spentTokens, answers, truncated, turnsUnderWay: 0 });
   }
 
   of(partition: string): Readonly<PartitionTally> {
@@ -42,37 +39,30 @@ export class Tally {
 
   /** A conversation begins with this many turns to answer. */
   began(partition: string, turns: number): void {
-    const tally = this.#of(partition);
-    tally.turnsUnderWay += turns;
-    tally.conversationsUnderWay += 1;
+    this.#of(partition).turnsUnderWay += turns;
   }
 
-  answered(partition: string, tokens: number, truncated: boolean, last: boolean): void {
+  answered(partition: string, { answers, tokens, truncated }: AnswerCounts): void {
     const tally = this.#of(partition);
     tally.spentTokens += tokens;
-    tally.answers += 1;
-    tally.turnsUnderWay -= 1;
-    if (truncated) tally.truncated += 1;
-    this.sessionAnswers += 1;
+    tally.answers += answers;
+    tally.turnsUnderWay -= answers;
+    tally.truncated += truncated;
+    this.sessionAnswers += answers;
     this.sessionTokens += tokens;
-    if (last) {
-      tally.done += 1;
-      this.sessionDone += 1;
-    }
   }
 
   /** A conversation is over for this worker with this many turns unanswered. */
   left(partition: string, unanswered: number): void {
-    const tally = this.#of(partition);
-    tally.turnsUnderWay -= unanswered;
-    tally.conversationsUnderWay -= 1;
+    this.#of(partition).turnsUnderWay -= unanswered;
   }
 
-  /** The tokens of its finished turns no longer count as spent. */
-  setAside(partition: string, tokens: number): void {
+  /** Its finished turns no longer count, as in the ledger. */
+  setAside(partition: string, { answers, tokens, truncated }: AnswerCounts): void {
     const tally = this.#of(partition);
-    tally.aside += 1;
     tally.spentTokens -= tokens;
+    tally.answers -= answers;
+    tally.truncated -= truncated;
   }
 
   retried(): void {
@@ -81,6 +71,7 @@ export class Tally {
 
   sent(): void {
     this.attemptsInFlight += 1;
+    this.mostInFlight = Math.max(this.mostInFlight, this.attemptsInFlight);
   }
 
   ended(server: string): void {

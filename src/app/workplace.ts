@@ -1,0 +1,85 @@
+/**
+ * What one worker has around it: shards cut to what the ledger has, servers, gate, committer, enrolment, prompt files.
+ * Opening starts no server; closing stops what was started, and goes on when one of its steps does not work, because
+ * everything that matters is on disk by then.
+ */
+import { join } from 'node:path';
+import type { Event, Happening } from '../base/events.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { Committer } from '../generation/committer.ts';
+import { Gate } from '../generation/gate.ts';
+import { ShardSet } from '../generation/shard-set.ts';
+import { Tally } from '../generation/tally.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { type LineReader, openLineReader } from '../shard/line-reader.ts';
+import type { RunSpec } from '../spec/run.ts';
+import type { OperationContext } from './context.ts';
+import { plantCrash } from './crash-points.ts';
+import { Enrolments } from './enrolments.ts';
+import { keepTokenizer } from './keep-tokenizer.ts';
+import { openServers } from './open-servers.ts';
+
+export interface Job {
+  readonly run: RunSpec;
+  readonly ledger: Ledger;
+  readonly context: OperationContext;
+  readonly onEvents: (events: readonly Event[]) => void;
+  readonly emit: (happening: Happening) => void;
+}
+
+export interface Workplace {
+  readonly fleet: Fleet;
+  readonly tally: Tally;
+  readonly gate: Gate;
+  readonly committer: Committer;
+  readonly enrolments: Enrolments;
+  readonly prompts: (partition: string) => LineReader;
+  close(): Promise<void>;
+}
+
+export async function openWorkplace(job: Job): Promise<Workplace> {
+  const { run, ledger, context, onEvents } = job;
+  const { host, abort } = context;
+  const at = plantCrash(host);
+  const sealBytes = Number(host.env['AERIE_SEAL_BYTES']); // for tests of sealing; people have no use for it
+  const shards = new ShardSet({ folder: run.folder, ledger, at, ...(sealBytes > 0 ? { sealBytes } : {}) });
+  const tokenizers: Promise<void>[] = [];
+  const fleet = await openFleet(job, shards, tokenizers);
+  const tally = new Tally();
+  for (const partition of ledger.partitions()) tally.begin(partition);
+  const readers = new Map<string, LineReader>();
+  const enrolments = new Enrolments({ run, ledger, onEvents });
+  return {
+    fleet,
+    tally,
+    gate: new Gate(run.inFlight),
+    committer: new Committer({ ledger, shards, clock: host.clock, at, onEvents }),
+    enrolments,
+    prompts(partition) {
+      const reader = readers.get(partition) ?? openLineReader(join(run.folder, 'prompts', `${partition}.jsonl`));
+      readers.set(partition, reader);
+      return reader;
+    },
+    async close() {
+      // A tokenizer is read from the server, so it comes before the server's end, unless there is no time.
+      if (!abort.aborted) await Promise.all(tokenizers);
+      const closing = [enrolments.stop(), fleet.stop(), shards.close(), ...[...readers.values()].map((reader) => reader.close())];
+      await Promise.allSettled(closing);
+    },
+  };
+}
+
+/** The first thing: shards at what the ledger has, so that a worker that cannot go on has at least mended the folder. */
+async function openFleet({ run, ledger, context, emit }: Job, shards: ShardSet, tokenizers: Promise<void>[]): Promise<Fleet> {
+  try {
+    for (const happening of await shards.repair()) emit(happening);
+    return await openServers({
+      ...{ run, ledger, context, emit },
+      // Nothing depends on the tokenizer: without one, `check` says that it has no decoder.
+      onReady: (endpoint) => tokenizers.push(keepTokenizer(endpoint, run.folder).catch(() => undefined)),
+    });
+  } catch (thrown) {
+    await shards.close();
+    throw thrown;
+  }
+}

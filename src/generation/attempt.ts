@@ -1,0 +1,48 @@
+/** One attempt of a turn and its account: sent, judged, counted, and handed to the committer as a row. */
+import type { Outcome, TurnRequest } from '../engine/dialect.ts';
+import type { Sending } from '../fleet/fleet.ts';
+import type { PromptKey } from '../ledger/ledger.ts';
+import type { Endpoint } from '../server/endpoint.ts';
+import type { Conversing } from './conversing.ts';
+import { deadlineOf } from './deadline.ts';
+import { sendTurn, shouldVerifyText, textProblem } from './send-attempt.ts';
+
+export interface Attempted {
+  readonly outcome: Outcome;
+  readonly sending: Sending;
+}
+
+export async function attempt(
+  key: PromptKey & { readonly turn: number },
+  endpoint: Endpoint,
+  request: TurnRequest,
+  context: Conversing,
+): Promise<Attempted> {
+  const { fleet, committer, tally, clock } = context;
+  const { partition, id, turn } = key;
+  const startedAt = clock.now();
+  const sending = fleet.sent(endpoint);
+  tally.sent();
+  const outcome = await judged(endpoint, request, context);
+  fleet.ended(sending, `${partition}/${id}`, outcome.kind);
+  tally.ended(endpoint.server);
+  committer.addAttempt({
+    ...{ partition, id, turn, launch: endpoint.launch, startedAt, endedAt: clock.now(), outcome: outcome.kind },
+    status: 'status' in outcome ? outcome.status : outcome.kind === 'completed' ? 200 : 0,
+    because: becauseOf(outcome),
+    tokens: outcome.kind === 'completed' ? outcome.reply.outputIds.length : 0,
+  });
+  return { outcome, sending };
+}
+
+export function becauseOf(outcome: Outcome): string {
+  return 'because' in outcome ? outcome.because : '';
+}
+
+async function judged(endpoint: Endpoint, request: TurnRequest, { run, tally, clock, abort }: Conversing): Promise<Outcome> {
+  const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
+  const outcome = await sendTurn(endpoint, request, { deadlineMs, abort, clock });
+  if (outcome.kind !== 'completed' || !shouldVerifyText(tally.repliesOf(endpoint.server))) return outcome;
+  const problem = await textProblem(endpoint, outcome, { abort, clock });
+  return problem === undefined ? outcome : { kind: 'malformed', status: 200, because: problem };
+}
