@@ -6,6 +6,9 @@
 import type { ToolCall } from '../base/conversation.ts';
 import type { EngineRequest, Outcome, Reply, ServerFacts, TurnReply, TurnRequest } from './dialect.ts';
 
+/** Characters of a server's own words: what a line of a table can hold. */
+const MOST_QUOTED = 300;
+
 export function renderChat(turn: TurnRequest): EngineRequest {
   const { sampling } = turn;
   const body = {
@@ -26,19 +29,43 @@ export function renderChat(turn: TurnRequest): EngineRequest {
 
 export function readChat(reply: TurnReply, facts: ServerFacts, maxTokens: number): Outcome {
   if (reply.status !== 200) return outcomeOfStatus(reply);
-  let parsed: unknown;
+  let answer: Record<string, unknown>;
   try {
-    parsed = JSON.parse(reply.body);
+    answer = looseObject(JSON.parse(reply.body));
   } catch {
     return malformed(`200 with ${reply.body.length} characters that are not JSON`);
   }
-  const answer = looseObject(parsed);
   const choice = looseObject(Array.isArray(answer['choices']) ? answer['choices'][0] : undefined);
-  const message = looseObject(choice['message']);
   if (choice['message'] === undefined) return malformed('no choices[0].message in the reply');
-  const content = message['content'] ?? '';
-  if (typeof content !== 'string') return malformed(`message.content is ${typeof content}, not text`);
+  const ids = readIds(answer, choice, facts);
+  if (typeof ids === 'string') return malformed(ids);
+  const message = looseObject(choice['message']);
+  const text = message['content'] ?? '';
+  if (typeof text !== 'string') return malformed(`message.content is ${typeof text}, not text`);
+  const finish = readFinish(choice['finish_reason']);
+  if (finish === undefined)
+    return malformed(`finish_reason ${JSON.stringify(choice['finish_reason'])} is none of stop, length, tool_calls`);
 
+  const endsWithStopId = stoppedByItself(ids.outputIds, choice, facts);
+  // Some servers say `stop` for an answer that filled its cap; without a stop id at its end it was cut.
+  const isCut = finish === 'length' || (ids.usage.completion >= maxTokens && !endsWithStopId);
+  const completed: Reply = {
+    ...ids,
+    text,
+    reasoning: textOf(message['reasoning_content']) || textOf(message['reasoning']),
+    toolCalls: readToolCalls(message['tool_calls']),
+    finish: isCut ? 'length' : finish,
+    endsWithStopId,
+  };
+  return { kind: 'completed', reply: completed };
+}
+
+/** The ids of prompt and answer with the usage that agrees with them, or what is wrong. */
+function readIds(
+  answer: Record<string, unknown>,
+  choice: Record<string, unknown>,
+  facts: ServerFacts,
+): Pick<Reply, 'promptIds' | 'outputIds' | 'usage'> | string {
   const promptIds = answer['prompt_token_ids'] ?? choice['prompt_token_ids'];
   const outputIds = choice['token_ids'];
   const usage = readUsage(answer['usage']);
@@ -46,27 +73,13 @@ export function readChat(reply: TurnReply, facts: ServerFacts, maxTokens: number
     idProblem('prompt_token_ids', promptIds, facts.vocabularySize) ??
     idProblem('token_ids', outputIds, facts.vocabularySize) ??
     countProblem(promptIds as number[], outputIds as number[], usage);
-  if (wrong !== undefined) return malformed(wrong);
+  return wrong ?? { promptIds: promptIds as number[], outputIds: outputIds as number[], usage };
+}
 
-  const finish = readFinish(choice['finish_reason']);
-  if (finish === undefined)
-    return malformed(`finish_reason ${JSON.stringify(choice['finish_reason'])} is none of stop, length, tool_calls`);
-  const last = (outputIds as number[]).at(-1) ?? -1;
-  const stopped =
-    facts.stopIds.length > 0 ? facts.stopIds.includes(last) : finish !== 'length' && (choice['stop_reason'] ?? null) === null;
-  // Some servers say `stop` for an answer that filled its cap; without a stop id at its end it was cut.
-  const cut = finish === 'length' || (usage.completion >= maxTokens && !stopped);
-  const completed: Reply = {
-    promptIds: promptIds as number[],
-    outputIds: outputIds as number[],
-    text: content,
-    reasoning: textOf(message['reasoning_content']) || textOf(message['reasoning']),
-    toolCalls: readToolCalls(message['tool_calls']),
-    finish: cut ? 'length' : finish,
-    endsWithStopId: stopped,
-    usage,
-  };
-  return { kind: 'completed', reply: completed };
+/** The last id is a stop id; where the server's stop ids are unknown, its word for it. */
+function stoppedByItself(outputIds: readonly number[], choice: Record<string, unknown>, facts: ServerFacts): boolean {
+  if (facts.stopIds.length > 0) return facts.stopIds.includes(outputIds.at(-1) ?? -1);
+  return choice['finish_reason'] !== 'length' && (choice['stop_reason'] ?? null) === null;
 }
 
 /** What a status other than 200 means for this request and for those after it. */
@@ -95,7 +108,7 @@ export function errorText(body: string): string {
   }
   const oneLine = text.replace(/\s+/g, ' ').trim();
   if (oneLine === '') return 'no text';
-  return oneLine.length > 300 ? `${oneLine.slice(0, 300)}…` : oneLine;
+  return oneLine.length > MOST_QUOTED ? `${oneLine.slice(0, MOST_QUOTED)}…` : oneLine;
 }
 
 export function looseObject(value: unknown): Record<string, unknown> {
@@ -111,7 +124,8 @@ export function countOf(value: unknown): number {
 }
 
 function malformed(because: string): Outcome {
-  return { kind: 'malformed', status: 200, because };
+  // What the server sent is quoted in it, and may be of any length.
+  return { kind: 'malformed', status: 200, because: because.slice(0, MOST_QUOTED) };
 }
 
 /** One loop, not a schema: 4,000 ids a reply, thousands of replies in flight. */
