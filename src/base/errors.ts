@@ -43,7 +43,6 @@ export const ERRORS = {
   'ledger.newer': { fault: 'environment', title: 'The run folder was written by a newer Aerie' },
   'model.unavailable': { fault: 'environment', title: 'The model cannot be had' },
   'model.damaged': { fault: 'environment', title: 'The model file is not what it should be' },
-  'engine.package-missing': { fault: 'environment', title: 'The embedded engine needs node-llama-cpp' },
   'server.did-not-start': { fault: 'engine', title: 'The server did not start' },
   'server.unreachable': { fault: 'engine', title: 'The server cannot be reached' },
   'server.rejects': { fault: 'engine', title: 'The server refuses every request' },
