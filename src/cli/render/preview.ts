@@ -1,7 +1,8 @@
 /** The answer of `aerie preview`: records as a person reads them, and whether they are exact. Pure. */
 import type { PreviewReport } from '../../app/preview.ts';
 import { formatCount } from '../../base/units.ts';
-import type { RecordTurn } from '../../shard/record.ts';
+
+type Previewed = PreviewReport['records'][number];
 
 /** About a screen line or three per message; the records themselves are in `--json`. */
 const MOST_CHARACTERS = 300;
@@ -19,7 +20,7 @@ export function renderPreview(report: PreviewReport): string {
   return lines.join('\n');
 }
 
-function renderRecord({ partition, id, messages, turns, flags }: PreviewReport['records'][number]): string[] {
+function renderRecord({ partition, id, messages, turns, flags }: Previewed): string[] {
   const lines = [`── ${partition}/${id}${flags.length > 0 ? `  [${flags.join(', ')}]` : ''}`];
   let turn = 0;
   for (const { role, content } of messages) {
@@ -30,7 +31,7 @@ function renderRecord({ partition, id, messages, turns, flags }: PreviewReport['
   return lines;
 }
 
-function renderAnswer({ reasoning, text, usage, finish }: RecordTurn): string[] {
+function renderAnswer({ reasoning, text, usage, finish }: Previewed['turns'][number]): string[] {
   const ids = `${formatCount(usage.prompt)} prompt + ${formatCount(usage.completion)} answer tokens, ${finish}`;
   const thinking = reasoning === '' ? [] : [`thinking  ${shorten(reasoning)}`];
   return [...thinking, `answer    ${shorten(text)}`, `          (${ids})`];
