@@ -1,0 +1,101 @@
+/** What is asked for a turn, what a reply becomes, and that a record gives back exactly what was asked and answered. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Prompt } from '../base/conversation.ts';
+import type { Reply } from '../engine/dialect.ts';
+import { promptIdsOf, type RecordTurn } from '../shard/record.ts';
+import { idsAfter, makeRecord, makeTurn, messagesForTurn, turnsOf } from './conversation.ts';
+
+const user = (content: string) => ({ role: 'user', content }) as const;
+const prompt: Prompt = { id: 'p', messages: [{ role: 'system', content: 's' }, user('a'), user('b'), user('c')], tools: [] };
+
+function reply(promptIds: readonly number[], outputIds: readonly number[], change: Partial<Reply> = {}): Reply {
+  return {
+    ...{ promptIds, outputIds, text: `t${outputIds.length}`, reasoning: '', toolCalls: [], finish: 'stop', endsWithStopId: true },
+    usage: { prompt: promptIds.length, completion: outputIds.length, cached: 0 },
+    ...change,
+  };
+}
+
+test('a turn sends all up to its question, with the model’s own answers, and no reasoning', () => {
+  const first = makeTurn(reply([1], [2, 3], { text: 'A', reasoning: 'hm' }), [], 1, 's').turn;
+  const second = makeTurn(reply([1, 2, 3, 4], [5], { text: 'B' }), [1, 2, 3], 1, 's').turn;
+  expect(turnsOf(prompt)).toBe(3);
+  expect(messagesForTurn(prompt, [], 0)).toEqual(prompt.messages.slice(0, 2));
+  expect(messagesForTurn(prompt, [first], 1)).toEqual([
+    ...prompt.messages.slice(0, 2),
+    { role: 'assistant', content: 'A' },
+    user('b'),
+  ]);
+  expect(messagesForTurn(prompt, [first, second], 2).map(({ content }) => content)).toEqual(['s', 'a', 'A', 'b', 'B', 'c']);
+});
+
+test('a prompt that goes on where the last turn ended says so and keeps only the rest', () => {
+  expect(makeTurn(reply([1, 2, 3, 9], [4]), [1, 2, 3], 5, 'here')).toMatchObject({
+    turn: { continues: 3, promptIds: [9], outputIds: [4], seed: 5, server: 'here' },
+    ids: [1, 2, 3, 9, 4],
+  });
+  for (const other of [
+    [1, 2, 8, 9],
+    [1, 2],
+  ]) {
+    expect(makeTurn(reply(other, [4]), [1, 2, 3], 5, 'here').turn).toMatchObject({ continues: 0, promptIds: other });
+  }
+});
+
+test('a record gives back what was asked, turn by turn, whether or not each prompt goes on from the last', () => {
+  const ids = fc.array(fc.nat(300), { minLength: 1, maxLength: 8 });
+  const turn = fc.record({ goesOn: fc.boolean(), fresh: ids, outputIds: ids });
+  fc.assert(
+    fc.property(fc.array(turn, { minLength: 1, maxLength: 6 }), (given) => {
+      const asked: number[][] = [];
+      const turns: RecordTurn[] = [];
+      let before: readonly number[] = [];
+      for (const { goesOn, fresh, outputIds } of given) {
+        const promptIds = goesOn ? [...before, ...fresh] : fresh;
+        asked.push(promptIds);
+        const made = makeTurn(reply(promptIds, outputIds), before, 1, 's');
+        turns.push(JSON.parse(JSON.stringify(made.turn)) as RecordTurn);
+        before = made.ids;
+        expect(idsAfter(turns)).toEqual(before);
+        if (goesOn && turns.length > 1)
+          expect(made.turn.continues).toBe(
+            asked.at(-2)?.length === undefined ? 0 : before.length - fresh.length - outputIds.length,
+          );
+      }
+      expect(promptIdsOf(turns)).toEqual(asked);
+    }),
+  );
+});
+
+test('what a reader must know of a record stands in its flags', () => {
+  const parts = {
+    ...{ prompt, partition: 'B1', exactness: { exact: true, because: '' } },
+    sampling: { temperature: 1, topP: 1, topK: 0, maxTokens: 9, seed: 0 },
+    provenance: {
+      model: 'm',
+      revision: '',
+      engine: 'vllm',
+      engineVersion: '',
+      weights: '',
+      kvCacheDtype: '',
+      templateHash: '',
+      launch: 1,
+      aerie: '0',
+    },
+  };
+  const flags = (...replies: Reply[]) => {
+    let before: readonly number[] = [];
+    const turns = replies.map((given) => {
+      const made = makeTurn(given, before, 1, 's');
+      before = made.ids;
+      return made.turn;
+    });
+    return makeRecord({ ...parts, turns }).flags;
+  };
+  expect(flags(reply([1], [2]))).toEqual([]);
+  expect(flags(reply([1], [2], { finish: 'length' }))).toEqual(['truncated']);
+  expect(flags(reply([1], [2]), reply([7, 8], [2]))).toEqual(['history-retokenised']);
+  expect(flags(reply([1], [2], { text: ' \n' }))).toEqual(['empty-answer']);
+  expect(flags(reply([1], [2], { text: '', toolCalls: [{ id: '', name: 'f', arguments: '' }] }))).toEqual([]);
+});
