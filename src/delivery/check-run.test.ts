@@ -15,7 +15,11 @@ import { FINDING_CODES, FINDINGS } from './findings/codes.ts';
 const facts = { vocabularySize: VOCABULARY_SIZE, stopIds: [STOP_ID], contextTokens: 4096, run: 'runs/x' };
 const check = (records: readonly unknown[], change: Partial<CheckRequest> = {}) =>
   checkRun({ ...facts, records: streamOf(records), ...change });
-const decoder = { decode: (ids: readonly number[]) => ids.map((id) => String.fromCharCode(64 + id)).join('') };
+const SPECIAL_ID = 31;
+const decoder = {
+  decode: (ids: readonly number[]) => ids.map((id) => String.fromCharCode(64 + id)).join(''),
+  isSpecial: (id: number) => id === SPECIAL_ID,
+};
 
 const second = (change: Parameters<typeof sampleTurn>[0]) => [sampleTurn(), sampleTurn(change)];
 const inexact = {
@@ -81,7 +85,9 @@ describe('check', () => {
   );
 
   it('has a wrong dataset for every code', () => {
-    expect([...new Set([...WRONG.map(([code]) => code), 'text-differs'])].sort()).toEqual([...FINDING_CODES].sort());
+    expect([...new Set([...WRONG.map(([code]) => code), 'text-differs', 'special-token'])].sort()).toEqual(
+      [...FINDING_CODES].sort(),
+    );
     for (const code of FINDING_CODES) expect(code).toMatch(/^[a-z]+(-[a-z]+)*$/);
   });
 
@@ -117,6 +123,13 @@ describe('check', () => {
     expect(result.findings[0]).toMatchObject({ code: 'text-differs', count: 1, exampleIds: ['B1/w'] });
   });
 
+  it('tells a special token inside an answer from ids that are not the text', async () => {
+    const leaking = sampleRecord({ turns: [sampleTurn({ outputIds: [20, SPECIAL_ID, 21, STOP_ID], text: 'TU' })] });
+    const { findings, drift } = await check([leaking], { decoder });
+    expect(findings).toMatchObject([{ code: 'special-token', severity: 'warning', count: 1 }]);
+    expect(drift).toEqual({ rows: 1, differing: 0 });
+  });
+
   it('finds the parts of an answer whose reasoning the engine split off', async () => {
     const turn = (reasoning: string) =>
       sampleRecord({ turns: [sampleTurn({ outputIds: [8, 9, 0, 20, STOP_ID], reasoning, text: ' T ' })] });
@@ -125,7 +138,7 @@ describe('check', () => {
   });
 
   it('allows half a character at the end of a cut answer and nowhere else', async () => {
-    const halves = { decode: () => 'a\uFFFD' };
+    const halves = { decode: () => 'a\uFFFD', isSpecial: () => false };
     const cut = (text: string) => check([sampleRecord({ turns: [sampleTurn({ outputIds: [20], text })] })], { decoder: halves });
     expect((await cut('a')).drift.differing).toBe(0);
     expect((await cut('a\uFFFD\uFFFD')).drift.differing).toBe(0);

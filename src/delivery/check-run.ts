@@ -5,13 +5,12 @@
  * count / records; findings come errors first, then by count. Memory holds one record and the set of keys.
  * It reads only. A record that is wrong is a finding, never an exception; what `records` throws passes through.
  */
-import { countDecodeDifferences, type DecodeCount } from './findings/decode-findings.ts';
+import { type AnswerDecoder, countDecodeDifferences, type DecodeCount, hasSpecialInside } from './findings/decode-findings.ts';
 import { type CheckFacts, FINDING_CODES, type FindingCode, FINDINGS, type Severity } from './findings/codes.ts';
 import { isRecordShape } from './findings/shape.ts';
 import { findInTexts } from './findings/text-findings.ts';
 import { findInTokens } from './findings/token-findings.ts';
 import { findInTurns } from './findings/turn-findings.ts';
-import type { Decoder } from '../tokens/decoder.ts';
 
 /** Stands in `records` for a record whose bytes could not be read back. */
 export interface UnreadableRecord {
@@ -25,7 +24,7 @@ export interface CheckRequest extends CheckFacts {
   /** What claims to be `TrainingRecord`s, parsed and not yet trusted (the shape is checked here), and `UnreadableRecord`s. */
   readonly records: AsyncIterable<unknown>;
   /** Without it, ids are not compared with texts. */
-  readonly decoder?: Pick<Decoder, 'decode'>;
+  readonly decoder?: AnswerDecoder;
   /** How the run was named, for `next`. */
   readonly run: string;
   readonly signal?: AbortSignal;
@@ -98,6 +97,7 @@ function examine(value: unknown, request: CheckRequest): { codes: Set<FindingCod
   if (request.decoder === undefined || codes.has('id-out-of-range')) return { codes, drift };
   const decoded = countDecodeDifferences(value, request, request.decoder);
   if (decoded.differing > 0) codes.add('text-differs');
+  if (hasSpecialInside(value, request, request.decoder)) codes.add('special-token');
   return { codes, drift: decoded };
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { proves } from '../../test/proves.ts';
 import { readExport } from '../../test/support/read-export.mjs';
 import { anyRecord, sampleRecord, sampleTurn, streamOf } from '../../test/support/sample-records.ts';
 import type { TrainingRecord } from '../shard/record.ts';
@@ -24,7 +25,7 @@ const many = (count: number, change: Partial<TrainingRecord> = {}) =>
 const limits = { vocabularySize: 100, maxLength: 8192 };
 
 describe('export', () => {
-  it('writes both shapes for SpecForge, each in its own folder, and nothing else', async () => {
+  proves('export:whole-or-absent', 'writes both shapes for SpecForge, each in its own folder, and nothing else', async () => {
     const sources = [source('B1', many(3)), source('B2', many(2))];
     const result = await exportRun({ sources, target: 'specforge', folder });
     const read = readExport(folder, limits);
@@ -129,7 +130,7 @@ describe('export', () => {
     expect(await readFile(join(folder, 'thesis.tex'), 'utf8')).toBe('mine');
   });
 
-  it('fills an empty folder, and clears what a killed export left', async () => {
+  proves('export:whole-or-absent', 'fills an empty folder, and clears what a killed export left', async () => {
     await mkdir(join(`${folder}.aerie-partial`, 'tokens'), { recursive: true });
     await writeFile(join(`${folder}.aerie-partial`, 'tokens', 'B1.tokens-00000.jsonl'), '{"id":');
     await mkdir(join(`${folder}.aerie-old`, 'tokens'), { recursive: true });
@@ -139,21 +140,25 @@ describe('export', () => {
     expect(await readdir(join(root, 'export'))).toEqual(['specforge', 'specforge.manifest.txt']);
   });
 
-  it('leaves the old export whole when the records end in an error or the signal comes', async () => {
-    const request = { sources: [source('B1', many(4))], target: 'specforge', folder } as const;
-    await exportRun(request);
-    const torn = {
-      partition: 'B1',
-      async *open() {
-        yield* many(2);
-        throw new Error('shard 3 is gone');
-      },
-    };
-    await expect(exportRun({ ...request, sources: [torn] })).rejects.toThrow('shard 3 is gone');
-    await expect(exportRun({ ...request, signal: AbortSignal.abort(new Error('stopped')) })).rejects.toThrow('stopped');
-    expect(readExport(folder, limits).tokenRows).toHaveLength(4);
-    expect(await readdir(join(root, 'export'))).toEqual(['specforge', 'specforge.manifest.txt']);
-  });
+  proves(
+    'export:whole-or-absent',
+    'leaves the old export whole when the records end in an error or the signal comes',
+    async () => {
+      const request = { sources: [source('B1', many(4))], target: 'specforge', folder } as const;
+      await exportRun(request);
+      const torn = {
+        partition: 'B1',
+        async *open() {
+          yield* many(2);
+          throw new Error('shard 3 is gone');
+        },
+      };
+      await expect(exportRun({ ...request, sources: [torn] })).rejects.toThrow('shard 3 is gone');
+      await expect(exportRun({ ...request, signal: AbortSignal.abort(new Error('stopped')) })).rejects.toThrow('stopped');
+      expect(readExport(folder, limits).tokenRows).toHaveLength(4);
+      expect(await readdir(join(root, 'export'))).toEqual(['specforge', 'specforge.manifest.txt']);
+    },
+  );
 
   it('says which disk error it was', async () => {
     await writeFile(join(root, 'file'), '');

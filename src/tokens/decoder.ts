@@ -13,12 +13,15 @@ import { AerieError } from '../base/errors.ts';
 export interface Decoder {
   decode(ids: readonly number[]): string;
   encode(text: string): number[];
+  /** A control token: engines leave it out of the text of an answer. */
+  isSpecial(id: number): boolean;
   /** Ids are below this. */
   readonly vocabularySize: number;
 }
 
 export function openDecoder(tokenizerJson: object, tokenizerConfig: object): Decoder {
   const tokenizer = build(tokenizerJson, { ...tokenizerConfig, clean_up_tokenization_spaces: false });
+  const specials = new Set(specialIds(tokenizerJson));
   let vocabularySize = 0;
   for (const id of tokenizer.get_vocab().values()) vocabularySize = Math.max(vocabularySize, id + 1);
   return {
@@ -33,10 +36,17 @@ export function openDecoder(tokenizerJson: object, tokenizerConfig: object): Dec
       }
       return text;
     },
+    isSpecial: (id) => specials.has(id),
     encode(text) {
       return text === '' ? [] : tokenizer.encode(text, { add_special_tokens: false }).ids;
     },
   };
+}
+
+function specialIds(tokenizerJson: object): number[] {
+  const added: unknown = 'added_tokens' in tokenizerJson ? tokenizerJson.added_tokens : undefined;
+  if (!Array.isArray(added)) return [];
+  return added.filter(({ special }: { special?: unknown }) => special === true).map(({ id }: { id?: unknown }) => Number(id));
 }
 
 /**

@@ -111,17 +111,18 @@ test('check names the answers with a token that has no text, and both exports ar
   const [checked, text] = [await project.aerie(['check', 'run.yaml', '--json']), await project.aerie(['check', 'run.yaml'])];
   const { findings, drift, ...report } = checked.json().data;
   const { added_tokens } = JSON.parse(project.read('runs/r/tokenizer/tokenizer.json'));
-  // Random weights also give control tokens in the middle of an answer; the engine's text leaves them out, and check says so.
+  // Random weights also give control tokens in the middle of an answer; the engine's text leaves them out, and check says so (a warning).
   const control = new Set((added_tokens as { id: number }[]).map(({ id }) => id));
   const leaks = ({ outputIds, endsWithStopId }: RecordTurn) =>
     outputIds.slice(0, endsWithStopId ? -1 : undefined).some((id) => control.has(id));
   const leaking = recordsOf(project).filter(({ turns }) => turns.some(leaks));
-  const errors = (findings as { severity: string; code: string; count: number }[]).filter(({ severity }) => severity === 'error');
-  expect(errors.map(({ code, count }) => [code, count])).toEqual(leaking.length === 0 ? [] : [['text-differs', leaking.length]]);
-  expect(report).toMatchObject({ run: 'r', records: 6, hasErrors: leaking.length > 0, decoded: true });
-  expect(drift).toEqual({ rows: 8, differing: recordsOf(project).flatMap(({ turns }) => turns.filter(leaks)).length });
-  expect([checked.code, text.code]).toEqual(leaking.length > 0 ? [1, 1] : [0, 0]);
-  expect(text.stdout).toContain(`ids decode to their text in ${8 - drift.differing} of 8 answers`);
+  const found = findings as { severity: string; code: string; count: number }[];
+  expect(found.filter(({ severity }) => severity === 'error')).toEqual([]);
+  expect(found.find(({ code }) => code === 'special-token')?.count ?? 0).toBe(leaking.length);
+  expect(report).toMatchObject({ run: 'r', records: 6, hasErrors: false, decoded: true });
+  expect(drift).toEqual({ rows: 8, differing: 0 });
+  expect([checked.code, text.code]).toEqual([0, 0]);
+  expect(text.stdout).toContain('ids decode to their text in 8 of 8 answers');
 
   const facts = JSON.parse(String(query(project.path('runs/r'), "SELECT value FROM meta WHERE key = 'identity'")[0]?.['value']));
   for (const [target, shapes] of [

@@ -36,9 +36,6 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
       return `${subject}: set aside, ${String(facts['because'])}`;
     case 'policy.checked':
       return `${subject}: policy ${String(facts['rule'])} ${facts['kept'] === true ? 'kept' : 'BROKEN'}, ${String(facts['because'])}`;
-    case 'partition.enrolling':
-    case 'partition.finished':
-    case 'gate.changed':
     case 'run.finished':
     case 'run.stopped':
     case 'server.stopped':

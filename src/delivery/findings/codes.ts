@@ -89,6 +89,11 @@ export const FINDINGS = {
     sentence: 'hold an empty message or answer',
     next: 'aerie export RUN   leaves them out of conversations',
   },
+  'special-token': {
+    severity: 'warning',
+    sentence: 'hold a special token inside an answer, which its text does not show',
+    next: 'aerie check RUN --json   shows which; token rows keep it, conversations do not',
+  },
   'history-retokenised': {
     severity: 'warning',
     sentence: 'have turns that do not continue the one before exactly: each turn becomes a row of its own',

@@ -1,9 +1,10 @@
 /**
  * Family: do the ids say what the text says? Pure but for the decoder it is given.
  *
- * The ids without a stop id at the end are decoded with special tokens kept and compared with the engine's text; only
- * U+FFFD at the very end may differ (an answer cut inside a character). Where the engine has split reasoning or tool
- * calls off, the markers between are gone, so the parts must occur in the decoded text, spaces at their ends aside.
+ * The ids without a stop id at the end are decoded and compared with the engine's text, special tokens kept or left out
+ * (engines leave them out); only U+FFFD at the very end may differ (an answer cut inside a character). A special token
+ * inside an answer is a finding of its own. Where the engine has split reasoning or tool calls off, the markers between are
+ * gone, so the parts must occur in the decoded text, spaces at their ends aside.
  */
 import type { RecordTurn, TrainingRecord } from '../../shard/record.ts';
 import { agreesWithText, type Decoder } from '../../tokens/decoder.ts';
@@ -15,10 +16,17 @@ export interface DecodeCount {
   readonly differing: number;
 }
 
-export function countDecodeDifferences(record: TrainingRecord, facts: CheckFacts, decoder: Pick<Decoder, 'decode'>): DecodeCount {
+export type AnswerDecoder = Pick<Decoder, 'decode' | 'isSpecial'>;
+
+export function countDecodeDifferences(record: TrainingRecord, facts: CheckFacts, decoder: AnswerDecoder): DecodeCount {
   if (!record.exact) return { rows: 0, differing: 0 };
-  const differing = record.turns.filter((turn) => !agrees(turn, decoder.decode(withoutStop(turn, facts.stopIds)))).length;
+  const differing = record.turns.filter((turn) => !agrees(turn, withoutStop(turn, facts.stopIds), decoder)).length;
   return { rows: record.turns.length, differing };
+}
+
+/** Does an answer hold a special token that is not its end? A conversation row does not show it, a token row does. */
+export function hasSpecialInside(record: TrainingRecord, facts: CheckFacts, decoder: AnswerDecoder): boolean {
+  return record.exact && record.turns.some((turn) => withoutStop(turn, facts.stopIds).some((id) => decoder.isSpecial(id)));
 }
 
 function withoutStop(turn: RecordTurn, stopIds: readonly number[]): readonly number[] {
@@ -27,7 +35,12 @@ function withoutStop(turn: RecordTurn, stopIds: readonly number[]): readonly num
   return endsWithStop ? turn.outputIds.slice(0, -1) : turn.outputIds;
 }
 
-function agrees(turn: RecordTurn, decoded: string): boolean {
-  if (turn.reasoning === '' && turn.toolCalls.length === 0) return agreesWithText(decoded, turn.text);
-  return [turn.reasoning, turn.text].every((part) => decoded.includes(part.trim().replace(/\uFFFD+$/u, '')));
+function agrees(turn: RecordTurn, ids: readonly number[], decoder: AnswerDecoder): boolean {
+  const decoded = decoder.decode(ids);
+  if (turn.reasoning !== '' || turn.toolCalls.length > 0) {
+    return [turn.reasoning, turn.text].every((part) => decoded.includes(part.trim().replace(/\uFFFD+$/u, '')));
+  }
+  return (
+    agreesWithText(decoded, turn.text) || agreesWithText(decoder.decode(ids.filter((id) => !decoder.isSpecial(id))), turn.text)
+  );
 }
