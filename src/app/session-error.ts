@@ -37,6 +37,18 @@ export function errorOf(end: SessionEnd, ended: EndedRun): AerieError | undefine
       });
     }
     case 'stopped':
-      return end.error;
+      return sayWhatIsSafe(end.error, safe, { done, enrolled });
   }
+}
+
+/** Whatever stopped it, the first question is what is left. */
+function sayWhatIsSafe(error: AerieError, safe: string, counts: Readonly<Record<string, number>>): AerieError {
+  if (!(error instanceof AerieError)) return error; // thrown by something that is not ours: shown as the bug it is
+  const { code, message, detail, cause } = error;
+  return new AerieError(
+    code,
+    message,
+    { ...detail, remedy: `${safe}\n${detail.remedy}`, facts: { ...detail.facts, ...counts } },
+    cause ?? error,
+  );
 }
