@@ -120,7 +120,8 @@ else {
 
 /** Some forty batches of enrolment: killed at the first, there is more to come. */
 const LARGE: BenchPlan = { partitions: [{ name: 'A', single: 60, triple: 20, duplicates: 12_000, bad: 9_000 }], inFlight: 8 };
-const TORN = Buffer.concat([Buffer.from([0xff, 0x00, 0x0a, 0x80]), Buffer.from('{"v":1,"id":"half a li')]);
+/** More than all that is appended later, which would otherwise write over a tail that nobody cut. */
+const TORN = Buffer.concat([Buffer.alloc(2 ** 20, 0xff), Buffer.from('\n{"v":1,"id":"half a li')]);
 
 proves(
   'record:torn-tail-is-cut',
@@ -145,5 +146,20 @@ proves(
       bench.judge.finish();
       const log = readFileSync(join(bench.runFolder, 'logs', 'aerie.log'), 'utf8');
       expect(Number(/"kind":"shard.repaired".*"cutBytes":(\d+)/.exec(log)?.[1])).toBe(TORN.length);
+    }),
+);
+
+proves(
+  'record:torn-tail-is-cut',
+  'bytes of a shard that the ledger never heard of are cut by the next start, even by one that appends nothing',
+  (): Promise<void> =>
+    onBench({ ...PLAN, patience: '500ms' }, async (bench) => {
+      expect(await bench.liveUntil('after-append', 1)).toBe(true);
+      expect(bench.judge.uncommittedBytes()).toBeGreaterThan(0);
+      await bench.engine.stop();
+      const end = await bench.endOf(bench.startWorker());
+      expect(end.code, end.stdout + end.stderr).toBe(4); // nobody answers
+      expect(bench.judge.uncommittedBytes()).toBe(0);
+      bench.judge.look();
     }),
 );
