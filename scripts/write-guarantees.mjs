@@ -21,7 +21,9 @@ if (process.argv.includes('--check')) {
 
 /** The file has no imports, so its JavaScript can be loaded by itself. */
 async function importTypeScript(path) {
-  const { outputText } = ts.transpileModule(readFileSync(path, 'utf8'), { compilerOptions: { module: 'esnext', target: 'es2022' } });
+  const { outputText } = ts.transpileModule(readFileSync(path, 'utf8'), {
+    compilerOptions: { module: 'esnext', target: 'es2022' },
+  });
   return await import(`data:text/javascript;base64,${Buffer.from(outputText).toString('base64')}`);
 }
 

@@ -8,7 +8,9 @@ const root = join(import.meta.dirname, '..');
 
 function testTexts(): string {
   return ['src', 'test']
-    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(root, folder, name)))
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(root, folder, name)),
+    )
     .filter((path) => path.endsWith('.test.ts'))
     .map((path) => readFileSync(path, 'utf8'))
     .join('\n');

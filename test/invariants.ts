@@ -10,7 +10,8 @@ export interface Invariant {
 
 export const INVARIANTS = {
   'record:exactly-once': {
-    promise: 'After any number of kills of Aerie, of the engine, or of both, at any moment, each prompt has at most one live record.',
+    promise:
+      'After any number of kills of Aerie, of the engine, or of both, at any moment, each prompt has at most one live record.',
     because: 'A doubled row weighs twice in training, and nobody sees it.',
   },
   'record:shown-is-kept': {
@@ -42,7 +43,8 @@ export const INVARIANTS = {
     because: 'Half a run with one temperature and half with another is no data set.',
   },
   'resume:harmless-changes': {
-    promise: 'Another port, another server flag that is neutral to the numerics, a new partition, a higher budget or limit are taken over.',
+    promise:
+      'Another port, another server flag that is neutral to the numerics, a new partition, a higher budget or limit are taken over.',
     because: 'Machines move and plans grow.',
   },
   'input:bad-row-never-stops': {

@@ -1,8 +1,7 @@
 /** The open shard of every partition of a run: appended to together, rolled back together, sealed when full. */
-import { existsSync } from 'node:fs';
 import type { Happening } from '../base/events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { shardPath } from '../shard/shard-path.ts';
+import { shardExists, shardPath } from '../shard/shard-path.ts';
 import { openShardWriter, type RecordPlace, type SealedShard, type ShardPoint, type ShardWriter } from '../shard/shard-writer.ts';
 
 export interface ShardLine {
@@ -40,7 +39,7 @@ export class ShardSet {
     for (const { name: partition } of this.#options.ledger.partitions()) {
       // A shard is in the ledger from its first commit on; a worker killed before that one leaves bytes all the same.
       const { path, committedBytes } = this.#placeOf(partition);
-      if (committedBytes === 0 && !existsSync(path)) continue;
+      if (committedBytes === 0 && !shardExists(path)) continue;
       const { writer } = await this.#shardOf(partition);
       if (writer.cutBytes > 0)
         happenings.push({

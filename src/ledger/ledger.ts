@@ -12,8 +12,6 @@
 import type { Event, Facts, Happening } from '../base/events.ts';
 import type { SourcePin } from '../dataset/source-pin.ts';
 
-export type PromptState = 'waiting' | 'leased' | 'done' | 'aside' | 'dropped';
-
 export interface PartitionSettings {
   readonly name: string;
   /** Generated tokens this partition may spend; 0 = no budget. */
