@@ -114,11 +114,12 @@ proves(
   'turns that were stored before a kill are used afterwards and never asked again',
   async () => {
     await onKillBench({ ...PLAN, partitions: [{ name: 'T', single: 0, triple: 50, duplicates: 0, bad: 0 }] }, async (bench) => {
-      for (const commits of [2, 4, 6]) {
-        expect(await bench.liveUntil('after-commit', commits)).toBe(true);
+      // A commit on a busy machine holds one answer, on an idle one ten.
+      for (let life = 0; life < 8 && bench.judge.seen.turns < 10; life++) {
+        expect(await bench.liveUntil('after-commit', 3)).toBe(true);
         bench.judge.look();
       }
-      expect(bench.judge.seen.turns).toBeGreaterThan(9);
+      expect(bench.judge.seen.turns).toBeGreaterThanOrEqual(10);
       await bench.finish();
       bench.judge.finish();
     });
