@@ -6,7 +6,7 @@
  * Group commits: what gathers in 20 ms, or 256 records. When a disk fails, nothing half-done stays: the shards are cut
  * back to what the ledger has, the error stops the session, and the prompts concerned are asked again on resume.
  */
-import { bug } from '../base/errors.ts';
+import { AerieError, bug } from '../base/errors.ts';
 import type { Event, Happening } from '../base/events.ts';
 import type { Clock } from '../host/host.ts';
 import type { AttemptRow, Commit, CommittedRecord, FinishedTurn, Ledger, SetAside } from '../ledger/ledger.ts';
@@ -140,7 +140,9 @@ export class Committer {
     try {
       events = ledger.commit(commit);
     } catch (thrown) {
-      await shards.rollback();
+      // A disk that failed in the middle of a transaction may have taken it all the same: then the bytes must stay, and the
+      // next start, which reads the ledger anew, knows whether they count.
+      if (!(thrown instanceof AerieError && thrown.code === 'disk.failed')) await shards.rollback();
       throw thrown;
     }
     shards.committed();
