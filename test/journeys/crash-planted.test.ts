@@ -13,7 +13,7 @@ const SEED = 20_261;
 const CASES = { seed: SEED, numRuns: SCALE, endOnFailure: true };
 const LONG_MS = 120_000 * SCALE;
 /** Deaths in one run before it may finish. */
-const DEATHS = 8;
+const DEATHS = 7;
 /** A shard is full after about three records, so that a seal is never far. */
 const SEAL_OFTEN = { AERIE_SEAL_BYTES: '2500' };
 

@@ -80,7 +80,7 @@ if (noDisk !== undefined) {
 
   proves('disk:full-is-resumable', 'a disk that fills at any moment of a run loses nothing', async () => {
     const hit = new Set<string>();
-    for (const kib of [60, 208, 352, 500, 650, 720]) {
+    for (const kib of [60, 208, 500, 720]) {
       await onBench(PLAN, async (bench) => {
         const { facts } = await fillUp(bench, 'runs', kib * KIB);
         hit.add(String(facts['path']).slice(bench.runFolder.length + 1));

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { proves } from '../proves.ts';
 import { type BenchPlan, type CrashBench, onBench, until } from '../support/crash-bench.ts';
-import { type FileCall, readTrace, traced, whyNoTrace } from '../support/file-trace.ts';
+import { type FileCall, killedAtSync, readTrace, traced, whyNoTrace } from '../support/file-trace.ts';
 import { readLedger } from '../support/judge-ledger.ts';
 import { cutPower, snapshot } from '../support/power-cut.ts';
 
@@ -92,10 +92,25 @@ else {
       }),
   );
 
+  proves(
+    'record:exactly-once',
+    'killed in the middle of the ledger commit, after its pages are written and before they are synced, a run is whole',
+    () =>
+      onBench(PLAN, async (bench) => {
+        const wal = join(bench.runFolder, 'ledger.sqlite-wal');
+        for (const nth of [3, 9, 12, 15, 18]) {
+          const end = await bench.endOf(bench.startWorker({}, killedAtSync(wal, nth)));
+          expect(end.signal, end.stdout + end.stderr).toBe('SIGKILL');
+          bench.judge.look();
+        }
+        await bench.finish();
+        bench.judge.finish();
+      }),
+  );
+
   for (const [point, times] of [
     ['after-append', 4],
     ['after-sync', 3],
-    ['before-commit', 5],
     ['after-commit', 6],
     ['after-seal-hash', 3],
   ] as const) {

@@ -32,6 +32,24 @@ export function traced(traceFile: string): string[] {
   return ['strace', '-f', '-y', '-ttt', '-xx', '-s', '2000000', '-o', traceFile, '-e', `trace=${CALLS}`, '-e', 'signal=none'];
 }
 
+/** The command to put before one that is to be killed when it begins the n-th fsync of this file. */
+export function killedAtSync(path: string, nth: number): string[] {
+  const calls = 'fsync,fdatasync';
+  return [
+    'strace',
+    '-f',
+    '-qq',
+    '-o',
+    '/dev/null',
+    '-P',
+    path,
+    '-e',
+    `trace=${calls}`,
+    '-e',
+    `inject=${calls}:signal=SIGKILL:when=${nth}`,
+  ];
+}
+
 /** Why tracing is not possible here, or undefined. */
 export function whyNoTrace(): string | undefined {
   const tried = spawnSync('strace', ['-f', '-o', '/dev/null', 'true'], { encoding: 'utf8' });
