@@ -7,8 +7,8 @@ import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { AerieError } from '../base/errors.ts';
 import type { BatchRequest, SourceBatch } from './open-source.ts';
+import { countTurns } from '../shard/walk-conversation.ts';
 import { openSource } from './open-source.ts';
-import { countTurns } from './prompt-id.ts';
 import { sourceDiffers } from './source-differs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'aerie-dataset-'));
@@ -54,7 +54,7 @@ test('rows of one and two turns become prompts, in order', async () => {
   const [batch, ...more] = await readAll(path);
   expect(more).toEqual([]);
   expect(batch).toMatchObject({ rows: 3, ended: true, rejected: [] });
-  expect(batch?.prompts.map(countTurns)).toEqual([2, 1, 2]);
+  expect(batch?.prompts.map(({ messages }) => countTurns(messages))).toEqual([2, 1, 2]);
   const stored = readFileSync(path);
   expect(batch?.pin).toMatchObject({ path, bytes: stored.length, hashedBytes: stored.length, sha256: sha256(stored) });
 });

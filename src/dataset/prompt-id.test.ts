@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Message } from '../base/conversation.ts';
 import { AerieError } from '../base/errors.ts';
-import { computePromptId, countTurns, makePrompt, parsePromptLine, renderCanonicalText, renderPromptLine } from './prompt-id.ts';
+import { countTurns } from '../shard/walk-conversation.ts';
+import { computePromptId, makePrompt, parsePromptLine, renderCanonicalText, renderPromptLine } from './prompt-id.ts';
 import { readRow } from './read-row.ts';
 
 const messages: readonly Message[] = [
@@ -59,7 +60,7 @@ test('a different order, role or character is a different prompt', () => {
     [...messages].reverse(),
     messages.map((message) => ({ ...message, role: 'user' as const })),
     messages.map((message) => ({ ...message, content: `${message.content} ` })),
-  ].map(computePromptId);
+  ].map((messages) => computePromptId(messages));
   expect(new Set(ids).size).toBe(ids.length);
 });
 
@@ -71,7 +72,7 @@ test('a stored line gives back the prompt, one line each', () => {
       const line = renderPromptLine(prompt);
       expect(line).not.toContain('\n');
       expect(parsePromptLine(`${line}\n`)).toEqual(prompt);
-      expect(countTurns(prompt)).toBe(texts.length);
+      expect(countTurns(prompt.messages)).toBe(texts.length);
     }),
   );
 });

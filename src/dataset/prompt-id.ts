@@ -10,27 +10,34 @@ import { ROLES } from '../base/conversation.ts';
 import { AerieError } from '../base/errors.ts';
 import { contentId } from '../base/ids.ts';
 
-/** JSON with the keys in this order and no spaces; the text whose sha256 is the id. */
-export function renderCanonicalText(messages: readonly Message[]): string {
-  return JSON.stringify({ messages: messages.map(({ role, content }) => ({ role, content })), tools: [] });
+/** JSON with the keys in this order, empty ones left out, and no spaces; the text whose sha256 is the id. */
+export function renderCanonicalText(messages: readonly Message[], tools: readonly string[] = []): string {
+  return JSON.stringify({ messages: messages.map(canonicalMessage), tools });
 }
 
-export function computePromptId(messages: readonly Message[]): string {
-  return contentId(renderCanonicalText(messages));
+export function computePromptId(messages: readonly Message[], tools: readonly string[] = []): string {
+  return contentId(renderCanonicalText(messages, tools));
 }
 
-export function makePrompt(messages: readonly Message[]): Prompt {
-  return { id: computePromptId(messages), messages, tools: [] };
-}
-
-/** How many answers the prompt asks for. */
-export function countTurns(prompt: Prompt): number {
-  return prompt.messages.filter((message) => message.role === 'user').length;
+export function makePrompt(messages: readonly Message[], tools: readonly string[] = []): Prompt {
+  return { id: computePromptId(messages, tools), messages, tools };
 }
 
 /** One line of `prompts/NAME.jsonl`, without its line feed. */
-export function renderPromptLine(prompt: Prompt): string {
-  return JSON.stringify({ id: prompt.id, messages: prompt.messages.map(({ role, content }) => ({ role, content })), tools: [] });
+export function renderPromptLine({ id, messages, tools }: Prompt): string {
+  return JSON.stringify({ id, messages: messages.map(canonicalMessage), tools });
+}
+
+function canonicalMessage({ role, content, toolCalls = [], toolCallId = '', name = '' }: Message): Message {
+  return {
+    role,
+    content,
+    ...(toolCalls.length > 0
+      ? { toolCalls: toolCalls.map((call) => ({ id: call.id, name: call.name, arguments: call.arguments })) }
+      : {}),
+    ...(toolCallId === '' ? {} : { toolCallId }),
+    ...(name === '' ? {} : { name }),
+  };
 }
 
 /** With or without its line feed. */
@@ -45,9 +52,11 @@ export function parsePromptLine(line: string): Prompt {
     throw damaged('id or messages are missing', line);
   }
   const entries: readonly unknown[] = row.messages;
-  const messages = entries.filter(isMessage).map(({ role, content }) => ({ role, content }));
+  const messages = entries.filter(isMessage).map(canonicalMessage);
   if (messages.length !== entries.length) throw damaged('a message is not a role and a text', line);
-  const prompt = makePrompt(messages);
+  const tools: unknown = 'tools' in row ? row.tools : [];
+  if (!Array.isArray(tools) || !tools.every((tool) => typeof tool === 'string')) throw damaged('its tools are not texts', line);
+  const prompt = makePrompt(messages, tools);
   if (prompt.id !== row.id)
     throw damaged(`its id is ${JSON.stringify(row.id)?.slice(0, 60)}, its content gives ${prompt.id}`, line);
   return prompt;
@@ -56,7 +65,9 @@ export function parsePromptLine(line: string): Prompt {
 function isMessage(value: unknown): value is Message {
   if (typeof value !== 'object' || value === null || !('role' in value) || !('content' in value)) return false;
   const { role, content } = value;
-  return typeof content === 'string' && ROLES.some((known) => known === role);
+  const { toolCalls = [], toolCallId = '', name = '' } = value as Partial<Record<'toolCalls' | 'toolCallId' | 'name', unknown>>;
+  const isText = typeof content === 'string' && typeof toolCallId === 'string' && typeof name === 'string';
+  return isText && Array.isArray(toolCalls) && ROLES.some((known) => known === role);
 }
 
 function damaged(because: string, line: string, cause?: unknown): AerieError {

@@ -4,6 +4,7 @@ import {
   anyRecord,
   continuingTurns,
   STOP_ID,
+  sampleMessage,
   sampleRecord,
   sampleTurn,
   streamOf,
@@ -42,10 +43,7 @@ const WRONG: readonly (readonly [code: string, records: readonly unknown[], more
     'message-order',
     [
       sampleRecord({
-        messages: [
-          { role: 'user', content: 'a' },
-          { role: 'assistant', content: 'b' },
-        ],
+        messages: [sampleMessage('user', 'a'), sampleMessage('assistant', 'b')],
       }),
     ],
   ],

@@ -7,7 +7,8 @@
  */
 import { type AnswerDecoder, countDecodeDifferences, type DecodeCount, hasSpecialInside } from './findings/decode-findings.ts';
 import { type CheckFacts, FINDING_CODES, type FindingCode, FINDINGS, type Severity } from './findings/codes.ts';
-import { isRecordShape } from './findings/shape.ts';
+import { findRecordProblem } from '../shard/parse-record.ts';
+import type { TrainingRecord } from '../shard/record.ts';
 import { findInTexts } from './findings/text-findings.ts';
 import { findInTokens } from './findings/token-findings.ts';
 import { findInTurns } from './findings/turn-findings.ts';
@@ -92,7 +93,7 @@ export function hasErrors(result: CheckResult): boolean {
 function examine(value: unknown, request: CheckRequest): { codes: Set<FindingCode>; drift: DecodeCount } {
   const drift: DecodeCount = { rows: 0, differing: 0 };
   if (isUnreadable(value)) return { codes: new Set(['record-unreadable']), drift };
-  if (!isRecordShape(value)) return { codes: new Set(['record-shape']), drift };
+  if (!isRecord(value)) return { codes: new Set(['record-shape']), drift };
   const codes = new Set<FindingCode>([...findInTokens(value, request), ...findInTurns(value), ...findInTexts(value)]);
   if (request.decoder === undefined || codes.has('id-out-of-range')) return { codes, drift };
   const decoded = countDecodeDifferences(value, request, request.decoder);
@@ -122,4 +123,10 @@ function finding(
 
 function rank(entry: Finding): number {
   return entry.severity === 'error' ? 0 : 1;
+}
+
+function isRecord(value: unknown): value is TrainingRecord {
+  if (findRecordProblem(value) !== undefined) return false;
+  const { id, partition, turns } = value as TrainingRecord;
+  return id !== '' && partition !== '' && turns.length > 0;
 }

@@ -170,6 +170,7 @@ test('no reply makes it throw, and no reason is longer than a line of a table', 
 test('a turn is rendered with ids asked for, and fields of the engine laid over it last', () => {
   const turn: TurnRequest = {
     model: 'm',
+    tools: [],
     messages: [{ role: 'user', content: 'hello' }],
     sampling: { temperature: 0.6, topP: 0.9, topK: 0, maxTokens: 50, seed: 1 },
     seed: 99,

@@ -3,7 +3,7 @@
  * the reply. A reply is believed only when its counts, ids and finish agree; everything else is an outcome with a
  * reason, never an exception, because replies are untrusted input.
  */
-import type { ToolCall } from '../base/conversation.ts';
+import type { Message, ToolCall } from '../base/conversation.ts';
 import type { EngineRequest, Outcome, Reply, ServerFacts, TurnReply, TurnRequest } from './dialect.ts';
 
 /** Characters of a server's own words: what a line of a table can hold. */
@@ -13,7 +13,8 @@ export function renderChat(turn: TurnRequest): EngineRequest {
   const { sampling } = turn;
   const body = {
     model: turn.model,
-    messages: turn.messages.map(({ role, content }) => ({ role, content })),
+    messages: turn.messages.map(renderMessage),
+    ...(turn.tools.length > 0 ? { tools: turn.tools.map((tool) => JSON.parse(tool) as unknown) } : {}),
     max_tokens: sampling.maxTokens,
     temperature: sampling.temperature,
     top_p: sampling.topP,
@@ -25,6 +26,20 @@ export function renderChat(turn: TurnRequest): EngineRequest {
     ...turn.extraBody,
   };
   return { method: 'POST', path: '/v1/chat/completions', body: JSON.stringify(body) };
+}
+
+/** In OpenAI's spelling; an assistant that called tools, and the results, name each other. */
+function renderMessage({ role, content, toolCalls = [], toolCallId = '', name = '' }: Message): Record<string, unknown> {
+  const calls = toolCalls.map((call) => ({
+    id: call.id,
+    type: 'function',
+    function: { name: call.name, arguments: call.arguments },
+  }));
+  return {
+    ...{ role, content },
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(role === 'tool' ? { tool_call_id: toolCallId, ...(name === '' ? {} : { name }) } : {}),
+  };
 }
 
 export function readChat(reply: TurnReply, facts: ServerFacts, maxTokens: number): Outcome {

@@ -17,6 +17,8 @@ export interface EngineRequest {
 export interface TurnRequest {
   readonly model: string;
   readonly messages: readonly Message[];
+  /** Tool definitions as JSON texts. */
+  readonly tools: readonly string[];
   readonly sampling: Sampling;
   /** This turn's own seed, below 2^31. */
   readonly seed: number;

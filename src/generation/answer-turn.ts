@@ -7,7 +7,7 @@
  * A slot is never held while waiting for another suspect or for a backoff, so trouble takes no room from others.
  */
 
-import type { Prompt } from '../base/conversation.ts';
+import type { Message } from '../base/conversation.ts';
 import { AerieError } from '../base/errors.ts';
 import { turnSeed } from '../base/ids.ts';
 import type { Outcome, TurnRequest } from '../engine/dialect.ts';
@@ -16,7 +16,7 @@ import type { Endpoint } from '../server/endpoint.ts';
 import type { RecordTurn } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
 import { attempt, becauseOf } from './attempt.ts';
-import { makeTurn, messagesForTurn } from './conversation.ts';
+import { makeTurn } from './conversation.ts';
 import type { Conversing } from './conversing.ts';
 import { decideAfterTrial, decideRetry, type Failure, needsProof, type RetryDecision, retryBudgetLeft } from './decide-retry.ts';
 import type { Slot } from './gate.ts';
@@ -24,7 +24,9 @@ import { Trouble } from './trouble.ts';
 
 export interface TurnToAnswer {
   readonly key: PromptKey;
-  readonly prompt: Prompt;
+  /** What is asked: everything said before, and the user's message or the tool results. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly string[];
   /** The turns before this one, and prompt + output ids of the last. */
   readonly turns: readonly RecordTurn[];
   readonly before: readonly number[];
@@ -93,12 +95,13 @@ async function tryOnce(asked: TurnToAnswer, trouble: Trouble, context: Conversin
   return decideRetry(failure, trouble.history(fleet.deaths), standingOf(endpoint, context), random);
 }
 
-function requestOf({ prompt, turns }: TurnToAnswer, { facts }: Endpoint, run: RunSpec): TurnRequest {
+function requestOf({ key, messages, tools, turns }: TurnToAnswer, { facts }: Endpoint, run: RunSpec): TurnRequest {
   return {
     model: facts.model === '' ? run.model : facts.model,
-    messages: messagesForTurn(prompt, turns, turns.length),
+    messages,
+    tools,
     sampling: run.sampling,
-    seed: turnSeed(run.sampling.seed, prompt.id, turns.length),
+    seed: turnSeed(run.sampling.seed, key.id, turns.length),
     templateKwargs: run.templateKwargs,
     extraBody: run.extraBody,
   };

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Prompt } from '../base/conversation.ts';
 import type { Reply } from '../engine/dialect.ts';
 import { promptIdsOf, type RecordTurn } from '../shard/record.ts';
-import { idsAfter, makeRecord, makeTurn, messagesForTurn, turnsOf } from './conversation.ts';
+import { idsAfter, makeRecord, makeTurn } from './conversation.ts';
 
 const user = (content: string) => ({ role: 'user', content }) as const;
 const prompt: Prompt = { id: 'p', messages: [{ role: 'system', content: 's' }, user('a'), user('b'), user('c')], tools: [] };
@@ -16,19 +16,6 @@ function reply(promptIds: readonly number[], outputIds: readonly number[], chang
     ...change,
   };
 }
-
-test('a turn sends all up to its question, with the model’s own answers, and no reasoning', () => {
-  const first = makeTurn(reply([1], [2, 3], { text: 'A', reasoning: 'hm' }), [], 1, 's').turn;
-  const second = makeTurn(reply([1, 2, 3, 4], [5], { text: 'B' }), [1, 2, 3], 1, 's').turn;
-  expect(turnsOf(prompt)).toBe(3);
-  expect(messagesForTurn(prompt, [], 0)).toEqual(prompt.messages.slice(0, 2));
-  expect(messagesForTurn(prompt, [first], 1)).toEqual([
-    ...prompt.messages.slice(0, 2),
-    { role: 'assistant', content: 'A' },
-    user('b'),
-  ]);
-  expect(messagesForTurn(prompt, [first, second], 2).map(({ content }) => content)).toEqual(['s', 'a', 'A', 'b', 'B', 'c']);
-});
 
 test('a prompt that goes on where the last turn ended says so and keeps only the rest', () => {
   expect(makeTurn(reply([1, 2, 3, 9], [4]), [1, 2, 3], 5, 'here')).toMatchObject({
@@ -70,7 +57,7 @@ test('a record gives back what was asked, turn by turn, whether or not each prom
 
 test('what a reader must know of a record stands in its flags', () => {
   const parts = {
-    ...{ prompt, partition: 'B1', exactness: { exact: true, because: '' } },
+    ...{ prompt, partition: 'B1', isMissingToolResult: false, exactness: { exact: true, because: '' } },
     sampling: { temperature: 1, topP: 1, topK: 0, maxTokens: 9, seed: 0 },
     provenance: {
       model: 'm',
@@ -94,6 +81,7 @@ test('what a reader must know of a record stands in its flags', () => {
     return makeRecord({ ...parts, turns }).flags;
   };
   expect(flags(reply([1], [2]))).toEqual([]);
+  expect(makeRecord({ ...parts, turns: [], isMissingToolResult: true }).flags).toEqual(['tool-result-missing']);
   expect(flags(reply([1], [2], { finish: 'length' }))).toEqual(['truncated']);
   expect(flags(reply([1], [2]), reply([7, 8], [2]))).toEqual(['history-retokenised']);
   expect(flags(reply([1], [2], { text: ' \n' }))).toEqual(['empty-answer']);

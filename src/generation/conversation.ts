@@ -1,32 +1,8 @@
 /** One conversation's arithmetic: what is asked for a turn, what a reply becomes, what the record is. Pure. */
-import type { Message, Prompt } from '../base/conversation.ts';
+import type { Prompt } from '../base/conversation.ts';
 import type { Sampling } from '../base/sampling.ts';
 import type { Exactness, Reply } from '../engine/dialect.ts';
 import type { Provenance, RecordFlag, RecordTurn, TrainingRecord } from '../shard/record.ts';
-
-/** How many answers the prompt asks for: one per user message. */
-export function turnsOf(prompt: Prompt): number {
-  return prompt.messages.filter(({ role }) => role === 'user').length;
-}
-
-/**
- * The messages that turn `turn` (from 0) sends: everything up to its user message, each earlier user message followed
- * by the model's own answer. Reasoning is not fed back, as the chat templates of thinking models expect.
- */
-export function messagesForTurn(prompt: Prompt, answers: readonly RecordTurn[], turn: number): Message[] {
-  const messages: Message[] = [];
-  let asked = 0;
-  for (const message of prompt.messages) {
-    messages.push(message);
-    if (message.role !== 'user') continue;
-    if (asked === turn) return messages;
-    const answer = answers[asked];
-    if (answer === undefined) return messages;
-    messages.push({ role: 'assistant', content: answer.text });
-    asked += 1;
-  }
-  return messages;
-}
 
 export interface TurnMade {
   readonly turn: RecordTurn;
@@ -64,6 +40,8 @@ export interface RecordParts {
   readonly prompt: Prompt;
   readonly partition: string;
   readonly turns: readonly RecordTurn[];
+  /** The conversation ended early: the model called a tool, and the source has no result for it. */
+  readonly isMissingToolResult: boolean;
   readonly exactness: Exactness;
   readonly sampling: Sampling;
   readonly provenance: Provenance;
@@ -79,17 +57,18 @@ export function makeRecord(parts: RecordParts): TrainingRecord {
     turns: parts.turns,
     exact: parts.exactness.exact,
     inexactBecause: parts.exactness.because,
-    flags: flagsOf(parts.turns),
+    flags: flagsOf(parts.turns, parts.isMissingToolResult),
     sampling: parts.sampling,
     provenance: parts.provenance,
   };
 }
 
-function flagsOf(turns: readonly RecordTurn[]): RecordFlag[] {
+function flagsOf(turns: readonly RecordTurn[], isMissingToolResult: boolean): RecordFlag[] {
   const flags: RecordFlag[] = [];
   if (turns.some(({ finish }) => finish === 'length')) flags.push('truncated');
   if (turns.some((turn, at) => at > 0 && turn.continues === 0)) flags.push('history-retokenised');
   if (turns.some(({ text, toolCalls }) => text.trim() === '' && toolCalls.length === 0)) flags.push('empty-answer');
+  if (isMissingToolResult) flags.push('tool-result-missing');
   return flags;
 }
 

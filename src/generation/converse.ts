@@ -7,8 +7,9 @@ import type { Prompt } from '../base/conversation.ts';
 import type { Lease } from '../ledger/ledger.ts';
 import type { RecordTurn } from '../shard/record.ts';
 import { renderRecord } from '../shard/render-record.ts';
+import { findNextTurn } from '../shard/walk-conversation.ts';
 import { type Answered, answerTurn } from './answer-turn.ts';
-import { idsAfter, makeRecord, turnsOf } from './conversation.ts';
+import { idsAfter, makeRecord } from './conversation.ts';
 import type { Conversing } from './conversing.ts';
 import type { Slot } from './gate.ts';
 import type { AnswerCounts } from './tally.ts';
@@ -16,24 +17,24 @@ import type { AnswerCounts } from './tally.ts';
 /** The slot is given back here at the latest. Resolves when the conversation is over for this worker. */
 export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context: Conversing): Promise<void> {
   const turns = lease.finishedTurns.map((body) => JSON.parse(body) as RecordTurn);
-  const asked = turnsOf(prompt);
   let before: readonly number[] = idsAfter(turns);
+  let next = findNextTurn(prompt.messages, turns);
   try {
-    while (turns.length < asked) {
-      const end = await answerTurn({ key: lease, prompt, turns, before, slot }, context);
+    while (next.kind === 'ask') {
+      const end = await answerTurn({ key: lease, messages: next.messages, tools: prompt.tools, turns, before, slot }, context);
       if (end.kind === 'set-aside') setAside(lease, turns, end.because, context);
       if (end.kind !== 'answered') return;
       turns.push(end.turn);
       before = end.ids;
-      const isLast = turns.length === asked;
-      if (isLast) slot.leave();
+      next = findNextTurn(prompt.messages, turns);
+      if (next.kind === 'over') slot.leave();
       context.tally.answered(lease.partition, countsOf([end.turn]));
-      if (isLast) keepRecord(lease, prompt, turns, { answered: end, context });
+      if (next.kind === 'over') keepRecord({ lease, prompt, turns, isMissingToolResult: next.isMissingToolResult }, end, context);
       else keepTurn(lease, turns.length - 1, end, context);
     }
   } finally {
     slot.leave();
-    context.tally.left(lease.partition, asked - turns.length);
+    context.tally.left(lease.partition, lease.turns - turns.length);
   }
 }
 
@@ -46,15 +47,16 @@ function keepTurn(lease: Lease, turn: number, answered: Answered, { committer }:
   });
 }
 
-function keepRecord(
-  lease: Lease,
-  prompt: Prompt,
-  turns: readonly RecordTurn[],
-  { answered, context }: { readonly answered: Answered; readonly context: Conversing },
-): void {
-  const { endpoint } = answered;
+interface Finished {
+  readonly lease: Lease;
+  readonly prompt: Prompt;
+  readonly turns: readonly RecordTurn[];
+  readonly isMissingToolResult: boolean;
+}
+
+function keepRecord({ lease, prompt, turns, isMissingToolResult }: Finished, { endpoint }: Answered, context: Conversing): void {
   const record = makeRecord({
-    ...{ prompt, partition: lease.partition, turns, sampling: context.run.sampling },
+    ...{ prompt, partition: lease.partition, turns, isMissingToolResult, sampling: context.run.sampling },
     exactness: endpoint.dialect.exactness(endpoint.facts),
     provenance: context.provenanceOf(endpoint),
   });

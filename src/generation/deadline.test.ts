@@ -33,6 +33,7 @@ test('the run file’s attempt-timeout goes before all that', () => {
   const request: TurnRequest = {
     ...{
       model: 'm',
+      tools: [],
       messages: [{ role: 'user', content: 'x'.repeat(200) }],
       sampling,
       seed: 1,

@@ -6,10 +6,11 @@
 import { join } from 'node:path';
 import type { Event, Happening } from '../base/events.ts';
 import { openSource, type RejectedRow, type SourceBatch } from '../dataset/open-source.ts';
-import { countTurns, renderPromptLine } from '../dataset/prompt-id.ts';
+import { renderPromptLine } from '../dataset/prompt-id.ts';
 import type { Prompt } from '../base/conversation.ts';
 import type { EnrolBatch, EnrolledPrompt, Ledger, PartitionCounters } from '../ledger/ledger.ts';
 import { type LineFile, openLineFile } from '../shard/line-file.ts';
+import { countTurns } from '../shard/walk-conversation.ts';
 import type { PartitionSpec } from '../spec/run.ts';
 
 export interface EnrolOptions {
@@ -73,7 +74,7 @@ async function enrolBatch(
     id: prompt.id,
     offset: ranges[at]?.offset ?? 0,
     bytes: ranges[at]?.bytes ?? 0,
-    turns: countTurns(prompt),
+    turns: countTurns(prompt.messages),
   }));
   const happenings: Happening[] = [];
   if (enrolment !== 'open') {

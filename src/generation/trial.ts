@@ -44,6 +44,7 @@ export class Trials {
     const request: TurnRequest = {
       model: endpoint.facts.model === '' ? run.model : endpoint.facts.model,
       messages: [{ role: 'user', content: QUESTION }],
+      tools: [],
       sampling: { ...run.sampling, maxTokens: MOST_TOKENS },
       seed: run.sampling.seed,
       templateKwargs: run.templateKwargs,

@@ -17,9 +17,14 @@ export function parseRecord(line: Buffer | string): TrainingRecord {
   } catch (thrown) {
     throw notARecord('it is not JSON', thrown);
   }
-  const wrong = RECORD(value, '');
+  const wrong = findRecordProblem(value);
   if (wrong !== undefined) throw notARecord(wrong);
   return value as TrainingRecord;
+}
+
+/** The first place where a value is not a record, or undefined where it is one. For readers that count instead of stopping. */
+export function findRecordProblem(value: unknown): string | undefined {
+  return RECORD(value, '');
 }
 
 const STRING: Check = (value, place) => (typeof value === 'string' ? undefined : `${place} is not a string`);
@@ -27,20 +32,22 @@ const BOOLEAN: Check = (value, place) => (typeof value === 'boolean' ? undefined
 const NUMBER: Check = (value, place) => (typeof value === 'number' ? undefined : `${place} is not a number`);
 const COUNT: Check = (value, place) => (isCount(value) ? undefined : `${place} is not a whole number from 0 on`);
 const ONE: Check = (value, place) => (value === 1 ? undefined : `${place} is not 1, the version this Aerie knows`);
-const NONE: Check = (value, place) => (Array.isArray(value) && value.length === 0 ? undefined : `${place} is not an empty list`);
-
+/** Numbers; whether each is an id of the vocabulary is for `check` and `export` to judge, record by record. */
 const IDS: Check = (value, place) => {
   if (!Array.isArray(value)) return `${place} is not a list`;
-  for (let index = 0; index < value.length; index += 1) if (!isCount(value[index])) return `${place}[${index}] is not a token id`;
+  for (let index = 0; index < value.length; index += 1)
+    if (typeof value[index] !== 'number') return `${place}[${index}] is not a number`;
   return undefined;
 };
+
+const TOOL_CALLS = list(shape({ id: STRING, name: STRING, arguments: STRING }));
 
 const RECORD = shape({
   v: ONE,
   id: STRING,
   partition: STRING,
-  messages: list(shape({ role: oneOf(ROLES), content: STRING })),
-  tools: NONE,
+  messages: list(shape({ role: oneOf(ROLES), content: STRING, toolCalls: TOOL_CALLS, toolCallId: STRING, name: STRING })),
+  tools: list(STRING),
   turns: list(
     shape({
       continues: COUNT,
@@ -49,7 +56,7 @@ const RECORD = shape({
       endsWithStopId: BOOLEAN,
       text: STRING,
       reasoning: STRING,
-      toolCalls: list(shape({ id: STRING, name: STRING, arguments: STRING })),
+      toolCalls: TOOL_CALLS,
       finish: oneOf(FINISHES),
       usage: shape({ prompt: COUNT, completion: COUNT, cached: COUNT }),
       seed: COUNT,

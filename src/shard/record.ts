@@ -37,7 +37,7 @@ export interface RecordTurn {
   readonly server: string;
 }
 
-export const RECORD_FLAGS = ['truncated', 'history-retokenised', 'empty-answer'] as const;
+export const RECORD_FLAGS = ['truncated', 'history-retokenised', 'empty-answer', 'tool-result-missing'] as const;
 export type RecordFlag = (typeof RECORD_FLAGS)[number];
 
 export interface Provenance {
@@ -59,9 +59,10 @@ export interface TrainingRecord {
   readonly v: 1;
   readonly id: string;
   readonly partition: string;
-  /** The prompt as it was asked: system and user messages. The answers are in `turns`, one per user message. */
+  /** The prompt as it was asked; the answers are in `turns` (`walk-conversation.ts` puts them together). */
   readonly messages: readonly Message[];
-  readonly tools: readonly never[];
+  /** Tool definitions, each as its JSON text. */
+  readonly tools: readonly string[];
   readonly turns: readonly RecordTurn[];
   /** Token ids of every turn came from the engine. */
   readonly exact: boolean;

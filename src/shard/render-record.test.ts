@@ -8,9 +8,11 @@ import { renderRecord } from './render-record.ts';
 const text = fc.string({ unit: 'binary' });
 const ids = fc.array(fc.nat(200_000), { maxLength: 20 });
 
+const toolCalls = fc.array(fc.record({ id: text, name: text, arguments: text }), { maxLength: 2 });
+
 const turn: fc.Arbitrary<RecordTurn> = fc.record({
   ...{ continues: fc.nat(), promptIds: ids, outputIds: ids, endsWithStopId: fc.boolean(), text, reasoning: text },
-  toolCalls: fc.array(fc.record({ id: text, name: text, arguments: text }), { maxLength: 2 }),
+  toolCalls,
   finish: fc.constantFrom(...FINISHES),
   usage: fc.record({ prompt: fc.nat(), completion: fc.nat(), cached: fc.nat() }),
   ...{ seed: fc.nat(), server: text },
@@ -19,8 +21,11 @@ const turn: fc.Arbitrary<RecordTurn> = fc.record({
 const record: fc.Arbitrary<TrainingRecord> = fc.record({
   v: fc.constant(1 as const),
   ...{ id: text, partition: text },
-  messages: fc.array(fc.record({ role: fc.constantFrom('system', 'user'), content: text }), { maxLength: 4 }),
-  tools: fc.constant([]),
+  messages: fc.array(
+    fc.record({ role: fc.constantFrom('system', 'user', 'tool'), content: text, toolCalls, toolCallId: text, name: text }),
+    { maxLength: 4 },
+  ),
+  tools: fc.array(text, { maxLength: 2 }),
   turns: fc.array(turn, { maxLength: 3 }),
   ...{ exact: fc.boolean(), inexactBecause: text },
   flags: fc.subarray([...RECORD_FLAGS]),
@@ -106,7 +111,8 @@ test('the keys of a record are these, in this order', () => {
     'aerie',
   ];
   expect(keysOf(JSON.parse(renderRecord(sample).toString()))).toEqual([
-    ...['.v', '.id', '.partition', '.messages', '.messages[].role', '.messages[].content', '.tools', '.turns'],
+    ...['.v', '.id', '.partition', '.messages', '.messages[].role', '.messages[].content'],
+    ...['.messages[].toolCalls', '.messages[].toolCallId', '.messages[].name', '.tools', '.turns'],
     ...turnKeys.map((key) => `.turns[].${key}`),
     ...['.exact', '.inexactBecause', '.flags', '.sampling'],
     ...['temperature', 'topP', 'topK', 'maxTokens', 'seed'].map((key) => `.sampling.${key}`),
@@ -144,8 +150,8 @@ test.each([
   ['[]', 'the line is not an object'],
   [JSON.stringify({ ...sample, v: 2 }), 'v is not 1'],
   [JSON.stringify({ ...sample, flags: ['odd'] }), 'flags[0] is none of'],
-  [JSON.stringify({ ...sample, turns: [{ ...sample.turns[0], outputIds: [1, -2] }] }), 'turns[0].outputIds[1] is not a token id'],
-  [JSON.stringify({ ...sample, turns: [{ ...sample.turns[0], outputIds: [1.5] }] }), 'turns[0].outputIds[0] is not a token id'],
+  [JSON.stringify({ ...sample, turns: [{ ...sample.turns[0], outputIds: [1, '2'] }] }), 'turns[0].outputIds[1] is not a number'],
+  [JSON.stringify({ ...sample, turns: [{ ...sample.turns[0], outputIds: [null] }] }), 'turns[0].outputIds[0] is not a number'],
 ])('%.20s… is not a record', (line, because) => {
   expect(() => parseRecord(Buffer.from(line))).toThrow(because);
   expect(() => parseRecord(line)).toThrow(expect.objectContaining({ code: 'ledger.damaged' }));

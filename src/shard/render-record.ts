@@ -42,8 +42,9 @@ function orderTurn(turn: RecordTurn): RecordTurn {
   };
 }
 
-function orderMessage({ role, content }: Message): Message {
-  return { role, content };
+/** All keys in every message: a column that is absent from the first rows has no type. */
+function orderMessage({ role, content, toolCalls = [], toolCallId = '', name = '' }: Message): Required<Message> {
+  return { role, content, toolCalls: toolCalls.map(orderToolCall), toolCallId, name };
 }
 
 function orderToolCall({ id, name, arguments: text }: ToolCall): ToolCall {

@@ -1,9 +1,15 @@
 /** Records for tests: a right one, and a generator of right ones. What a test is about, it changes itself. */
 import fc from 'fast-check';
+import type { Message, Role } from '../../src/base/conversation.ts';
 import type { RecordTurn, TrainingRecord } from '../../src/shard/record.ts';
 
 export const STOP_ID = 2;
 export const VOCABULARY_SIZE = 100;
+
+/** With every key, as a message stands in a shard. */
+export function sampleMessage(role: Role, content: string): Required<Message> {
+  return { role, content, toolCalls: [], toolCallId: '', name: '' };
+}
 
 export function sampleTurn(change: Partial<RecordTurn> = {}): RecordTurn {
   const promptIds = change.promptIds ?? [1, 10, 11];
@@ -32,7 +38,7 @@ export function sampleRecord(change: Partial<TrainingRecord> = {}): TrainingReco
     v: 1,
     id: 'abc',
     partition: 'B1',
-    messages: turns.map((_turn, index) => ({ role: 'user', content: `question ${index}` })),
+    messages: turns.map((_turn, index) => sampleMessage('user', `question ${index}`)),
     tools: [],
     turns,
     exact: true,
