@@ -3,9 +3,10 @@
  * Converted from the GGUF's own vocabulary where the embedded engine shows it; where a server shows none there is no
  * folder, and `check` says that it has no decoder.
  */
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Endpoint } from '../server/endpoint.ts';
+import { replaceFile } from '../shard/durable-file.ts';
 import { type Decoder, openDecoder } from '../tokens/decoder.ts';
 import { type GgufVocabulary, renderTokenizerFiles } from '../tokens/tokenizer-json.ts';
 
@@ -27,8 +28,8 @@ export async function keepTokenizer(endpoint: Endpoint, runFolder: string): Prom
   }
   if (files === undefined) return;
   await mkdir(folder, { recursive: true });
-  await writeWhole(join(folder, FILES.tokenizer), JSON.stringify(files.tokenizer));
-  await writeWhole(join(folder, FILES.config), JSON.stringify(files.config, undefined, 2));
+  await replaceFile(join(folder, FILES.tokenizer), JSON.stringify(files.tokenizer));
+  await replaceFile(join(folder, FILES.config), JSON.stringify(files.config, undefined, 2));
 }
 
 /** undefined where the run has no tokenizer. */
@@ -44,9 +45,4 @@ async function readJson(path: string): Promise<object | undefined> {
   } catch {
     return undefined;
   }
-}
-
-async function writeWhole(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.new`, text);
-  await rename(`${path}.new`, path);
 }

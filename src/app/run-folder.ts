@@ -14,6 +14,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
 import { holdRun } from '../ledger/sqlite/worker-lock.ts';
 import { ensureFolder } from '../shard/durable-folder.ts';
+import { replaceFile } from '../shard/durable-file.ts';
 import { type Difference, identityDifferences, identityOf } from '../spec/identity.ts';
 import type { RunSpec } from '../spec/run.ts';
 
@@ -90,15 +91,13 @@ export function launchFacts(identity: Facts): Readonly<Record<string, string>> {
 }
 
 async function writeRunFiles(run: RunSpec): Promise<void> {
-  await replaceFile(join(run.folder, 'run.yaml'), run.text);
+  await keepText(join(run.folder, 'run.yaml'), run.text);
   const { text: _, ...resolved } = run;
-  await replaceFile(join(run.folder, 'run.resolved.json'), `${JSON.stringify(resolved, undefined, 2)}\n`);
+  await keepText(join(run.folder, 'run.resolved.json'), `${JSON.stringify(resolved, undefined, 2)}\n`);
 }
 
-async function replaceFile(path: string, text: string): Promise<void> {
-  if ((await readFile(path, 'utf8').catch(() => undefined)) === text) return;
-  await writeFile(`${path}.new`, text);
-  await rename(`${path}.new`, path);
+async function keepText(path: string, text: string): Promise<void> {
+  if ((await readFile(path, 'utf8').catch(() => undefined)) !== text) await replaceFile(path, text);
 }
 
 function cannotWrite(folder: string, thrown: unknown): AerieError {
