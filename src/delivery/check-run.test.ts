@@ -10,7 +10,7 @@ import {
   streamOf,
   VOCABULARY_SIZE,
 } from '../../test/support/sample-records.ts';
-import { type CheckRequest, checkRun, hasErrors } from './check-run.ts';
+import { type CheckRequest, checkRun, findIds, findingsOf, hasErrors } from './check-run.ts';
 import { FINDING_CODES, FINDINGS } from './findings/codes.ts';
 
 const facts = { vocabularySize: VOCABULARY_SIZE, stopIds: [STOP_ID], contextTokens: 4096, run: 'runs/x' };
@@ -162,5 +162,16 @@ describe('check', () => {
     expect(hasErrors(result)).toBe(true);
     expect(hasErrors(await check(cut))).toBe(false);
     expect(FINDINGS.truncated.severity).toBe('warning');
+  });
+
+  it('names the records that have a finding, and what one record shows by itself', async () => {
+    const cut = sampleRecord({ id: 'c', turns: [sampleTurn({ outputIds: [20] })] });
+    const records = [sampleRecord(), cut, sampleRecord()];
+    const request = () => ({ ...facts, records: streamOf(records) });
+    expect([...(await findIds('truncated', request()))]).toEqual(['B1/c']);
+    expect([...(await findIds(['truncated', 'duplicate-key'], request()))]).toEqual(['B1/c', 'B1/abc']);
+    expect([...findingsOf(cut, facts)]).toEqual(['truncated']);
+    const differs = sampleRecord({ turns: [sampleTurn({ text: 'TV' })] });
+    expect([...findingsOf(differs, facts, decoder)]).toEqual(['text-differs']);
   });
 });

@@ -58,17 +58,11 @@ const MOST_EXAMPLES = 10; // enough to see a pattern; `--json` readers asked for
 
 export async function checkRun(request: CheckRequest): Promise<CheckResult> {
   const tally = new Map<FindingCode, { count: number; exampleIds: string[] }>();
-  const keys = new Set<string>();
   let records = 0;
   let rows = 0;
   let differing = 0;
-  for await (const value of request.records) {
-    request.signal?.throwIfAborted();
+  for await (const { key, codes, drift } of examineAll(request)) {
     records += 1;
-    const { codes, drift } = examine(value, request);
-    const key = keyOf(value, records);
-    if (keys.has(key)) codes.add('duplicate-key');
-    keys.add(key);
     rows += drift.rows;
     differing += drift.differing;
     for (const code of codes) {
@@ -90,7 +84,42 @@ export function hasErrors(result: CheckResult): boolean {
   return result.findings.some((entry) => entry.severity === 'error');
 }
 
-function examine(value: unknown, request: CheckRequest): { codes: Set<FindingCode>; drift: DecodeCount } {
+/** What one record shows by itself; what only the whole run shows (a key that comes twice) takes `findIds`. */
+export function findingsOf(record: TrainingRecord, facts: CheckFacts, decoder?: AnswerDecoder): Set<FindingCode> {
+  return examine(record, decoder === undefined ? facts : { ...facts, decoder }).codes;
+}
+
+/** The keys (`partition/id`) of the records that have the code, or any of the codes; what the whole run shows included. */
+export async function findIds(code: FindingCode | readonly FindingCode[], request: CheckRequest): Promise<Set<string>> {
+  const wanted = typeof code === 'string' ? [code] : code;
+  const keys = new Set<string>();
+  for await (const { key, codes } of examineAll(request)) if (wanted.some((one) => codes.has(one))) keys.add(key);
+  return keys;
+}
+
+interface Examined {
+  readonly codes: Set<FindingCode>;
+  readonly drift: DecodeCount;
+}
+
+/** Every record once, in order. What only the whole run shows is found of the later record, so that the first can be kept. */
+async function* examineAll(request: CheckRequest): AsyncGenerator<Examined & { readonly key: string }> {
+  const keys = new Set<string>();
+  let place = 0;
+  for await (const value of request.records) {
+    request.signal?.throwIfAborted();
+    place += 1;
+    const { codes, drift } = examine(value, request);
+    const key = keyOf(value, place);
+    if (keys.has(key)) codes.add('duplicate-key');
+    keys.add(key);
+    yield { key, codes, drift };
+  }
+}
+
+type Facts = CheckFacts & Pick<CheckRequest, 'decoder'>;
+
+function examine(value: unknown, request: Facts): Examined {
   const drift: DecodeCount = { rows: 0, differing: 0 };
   if (isUnreadable(value)) return { codes: new Set(['record-unreadable']), drift };
   if (!isRecord(value)) return { codes: new Set(['record-shape']), drift };
