@@ -1,6 +1,6 @@
 /** What both README commands need first: the packages of the lock file, and a build. Each is skipped where it is done. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const root = join(import.meta.dirname, '..');
@@ -11,8 +11,10 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.exit(3);
 }
 
-/** `npm ci` where the lock file is newer than what is installed, or nothing is. */
+/** `npm ci` where the lock file is newer than what is installed, or nothing is; never where `node_modules` is a link. */
 export function install() {
+  // A link leads to the packages of another checkout: npm ci would empty that one's folder under whoever works there.
+  if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) return;
   const installed = join(root, 'node_modules', '.package-lock.json');
   const lock = join(root, 'package-lock.json');
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
