@@ -171,7 +171,7 @@ proves(
     onBench({ ...PLAN, patience: '500ms' }, async (bench) => {
       expect(await bench.liveUntil('after-append', 1)).toBe(true);
       expect(bench.judge.uncommittedBytes()).toBeGreaterThan(0);
-      await bench.engine.stop();
+      await Promise.all(bench.engines.map((engine) => engine.stop()));
       const end = await bench.endOf(bench.startWorker());
       expect(end.code, end.stdout + end.stderr).toBe(4); // nobody answers
       expect(bench.judge.uncommittedBytes()).toBe(0);

@@ -37,6 +37,8 @@ export interface PartitionPlan {
 export interface BenchPlan {
   readonly partitions: readonly PartitionPlan[];
   readonly inFlight?: number;
+  /** Endpoints, 1 unless told; all write one journal. */
+  readonly engines?: number;
   readonly patience?: string;
   readonly latency?: { readonly kind: 'uniform'; readonly minMs: number; readonly maxMs: number };
   readonly faults?: readonly object[];
@@ -64,17 +66,17 @@ export class CrashBench {
   readonly runFolder: string;
   readonly journal: string;
   readonly judge: Judge;
-  engine: RunningProgram;
+  readonly engines: RunningProgram[];
   kills = 0;
   readonly #workers = new Set<Worker>();
 
-  private constructor(at: { folder: string; runFolder: string; judge: Judge; engine: RunningProgram }) {
+  private constructor(at: { folder: string; runFolder: string; judge: Judge; engines: RunningProgram[] }) {
     this.folder = at.folder;
     this.runFile = join(at.folder, 'run.yaml');
     this.runFolder = at.runFolder;
     this.journal = join(at.folder, 'journal.jsonl');
     this.judge = at.judge;
-    this.engine = at.engine;
+    this.engines = at.engines;
   }
 
   static async open(plan: BenchPlan): Promise<CrashBench> {
@@ -87,12 +89,13 @@ export class CrashBench {
       faults: plan.faults ?? [],
     };
     writeFileSync(join(folder, 'scenario.json'), JSON.stringify(scenario));
-    const engine = await startEngine(folder, 0);
-    writeFileSync(join(folder, 'run.yaml'), renderRunFile(plan, engine.port));
+    const engines = await Promise.all(Array.from({ length: plan.engines ?? 1 }, () => startEngine(folder, 0)));
+    const ports = engines.map(({ port }) => port);
+    writeFileSync(join(folder, 'run.yaml'), renderRunFile(plan, ports));
     return new CrashBench({
       folder,
       runFolder,
-      engine,
+      engines,
       judge: new Judge({ runFolder, journal: join(folder, 'journal.jsonl'), partitions }),
     });
   }
@@ -153,14 +156,15 @@ export class CrashBench {
     return signal === 'SIGKILL';
   }
 
-  /** Kills the engine and starts it again on its port after `awayMs`. */
-  async killEngine(awayMs = 0): Promise<void> {
-    const { port } = this.engine;
-    this.engine.kill('SIGKILL');
-    await this.engine.exited;
+  /** Kills an engine and starts it again on its port after `awayMs`. */
+  async killEngine(awayMs = 0, which = 0): Promise<void> {
+    const engine = this.engines[which];
+    if (engine === undefined) throw new Error(`there is no engine ${which}`);
+    engine.kill('SIGKILL');
+    await engine.exited;
     this.kills += 1;
     await delay(awayMs);
-    this.engine = await startEngine(this.folder, port);
+    this.engines[which] = await startEngine(this.folder, engine.port);
   }
 
   /** Bytes of a file of the run folder, 0 where there is none. */
@@ -177,11 +181,12 @@ export class CrashBench {
     return existsSync(this.journal) ? readFileSync(this.journal, 'latin1').split('\n').length - 1 : 0;
   }
 
-  async close(): Promise<void> {
+  /** `keep`: the folder stays for a look. */
+  async close(keep = process.env['AERIE_KEEP_RUN'] === '1'): Promise<void> {
     for (const worker of this.#workers) worker.process.kill('SIGKILL');
     await Promise.all([...this.#workers].map(({ exited }) => exited));
-    await this.engine.stop();
-    if (process.env['AERIE_KEEP_RUN'] !== '1') rmSync(this.folder, { recursive: true, force: true });
+    await Promise.all(this.engines.map((engine) => engine.stop()));
+    if (!keep) rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
@@ -209,7 +214,8 @@ async function startEngine(folder: string, port: number): Promise<RunningProgram
   return await spawnProgram({ program: 'lookalike-engine.js', port, args });
 }
 
-function renderRunFile(plan: BenchPlan, port: number): string {
+function renderRunFile(plan: BenchPlan, ports: readonly number[]): string {
+  const servers = ports.map((port) => `  - { engine: vllm, attach: "http://127.0.0.1:${port}" }`);
   const partitions = plan.partitions.map(({ name }) => `  - { name: ${name}, from: ${name}.jsonl }`);
   return `run: crash
 model: lookalike
@@ -217,7 +223,7 @@ in-flight: ${plan.inFlight ?? 8}
 patience: ${plan.patience ?? '20s'}
 sampling: { max-tokens: 50, seed: 11 }
 servers:
-  - { engine: vllm, attach: "http://127.0.0.1:${port}" }
+${servers.join('\n')}
 partitions:
 ${partitions.join('\n')}
 `;

@@ -258,7 +258,17 @@ export class Judge {
     this.#complaints = [];
     if (complaints.length === 0) return;
     const shown = complaints.slice(0, 20).join('\n  ');
-    throw new Error(`The judge, ${when}, has ${complaints.length} complaints about ${this.#options.runFolder}:\n  ${shown}`);
+    const said = `The judge, ${when}, has ${complaints.length} complaints about ${this.#options.runFolder}:\n  ${shown}`;
+    throw new JudgeError(said, complaints);
+  }
+}
+
+export class JudgeError extends Error {
+  readonly complaints: readonly string[];
+
+  constructor(message: string, complaints: readonly string[]) {
+    super(message);
+    this.complaints = complaints;
   }
 }
 
