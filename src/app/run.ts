@@ -13,6 +13,7 @@ import type { Endpoint } from '../server/endpoint.ts';
 import type { Provenance } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
+import { describeSampling } from './describe-sampling.ts';
 import { findRun } from './find-run.ts';
 import { refuseBeforeStart } from './open-servers.ts';
 import { openRunFolder } from './run-folder.ts';
@@ -71,6 +72,7 @@ async function work(job: Job, isNew: boolean, argument: string): Promise<RunRepo
   const doneBefore = countDone(ledger.partitions());
   const facts = { folder: run.folder, done: doneBefore, released, aerie: AERIE_VERSION };
   emit({ kind: isNew ? 'run.started' : 'run.resumed', subject: run.name, facts });
+  if (isNew) for (const line of describeSampling(run)) context.onNote(line);
 
   const place = await openWorkplace(job);
   let end: SessionEnd;

@@ -10,4 +10,6 @@ export interface Sampling {
   readonly maxTokens: number;
   /** The run's seed; each turn's own seed is derived from it, the prompt id and the turn. */
   readonly seed: number;
+  /** Texts that end an answer; the ids hold them, the text does not. */
+  readonly stop: readonly string[];
 }

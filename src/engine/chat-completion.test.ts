@@ -172,7 +172,7 @@ test('a turn is rendered with ids asked for, and fields of the engine laid over 
     model: 'm',
     tools: [],
     messages: [{ role: 'user', content: 'hello' }],
-    sampling: { temperature: 0.6, topP: 0.9, topK: 0, maxTokens: 50, seed: 1 },
+    sampling: { temperature: 0.6, topP: 0.9, topK: 0, maxTokens: 50, seed: 1, stop: [] },
     seed: 99,
     templateKwargs: { enable_thinking: false },
     extraBody: { min_p: 0.1, temperature: 0 },
@@ -182,7 +182,10 @@ test('a turn is rendered with ids asked for, and fields of the engine laid over 
   expect(JSON.parse(rendered.body ?? '')).toEqual({
     ...{ model: 'm', messages: [{ role: 'user', content: 'hello' }], max_tokens: 50, temperature: 0, top_p: 0.9, seed: 99 },
     ...{ stream: false, return_token_ids: true, chat_template_kwargs: { enable_thinking: false }, min_p: 0.1 },
+    ...{ top_k: -1, repetition_penalty: 1 },
   });
   const { sampling } = turn;
   expect(JSON.parse(renderChat({ ...turn, sampling: { ...sampling, topK: 20 } }).body ?? '')).toMatchObject({ top_k: 20 });
+  const stop = ['\n\n'];
+  expect(JSON.parse(renderChat({ ...turn, sampling: { ...sampling, stop } }).body ?? '')).toMatchObject({ stop });
 });

@@ -10,22 +10,34 @@ import type { EngineRequest, Outcome, Reply, ServerFacts, TurnReply, TurnRequest
 const MOST_QUOTED = 300;
 
 export function renderChat(turn: TurnRequest): EngineRequest {
-  const { sampling } = turn;
   const body = {
     model: turn.model,
     messages: turn.messages.map(renderMessage),
     ...(turn.tools.length > 0 ? { tools: turn.tools.map((tool) => JSON.parse(tool) as unknown) } : {}),
-    max_tokens: sampling.maxTokens,
-    temperature: sampling.temperature,
-    top_p: sampling.topP,
-    ...(sampling.topK > 0 ? { top_k: sampling.topK } : {}),
-    seed: turn.seed,
+    ...renderSampling(turn),
     stream: false,
     return_token_ids: true,
     ...(Object.keys(turn.templateKwargs).length > 0 ? { chat_template_kwargs: turn.templateKwargs } : {}),
     ...turn.extraBody,
   };
   return { method: 'POST', path: '/v1/chat/completions', body: JSON.stringify(body) };
+}
+
+/**
+ * Every field that a server would else fill from its model's generation_config.json: what the run file says is what is
+ * asked, and what it leaves out is off. `top_k` −1 is "off" in every version of vLLM; 0 is so only in the newer ones.
+ */
+export function renderSampling({ sampling, seed }: Pick<TurnRequest, 'sampling' | 'seed'>): Record<string, unknown> {
+  return {
+    max_tokens: sampling.maxTokens,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK > 0 ? sampling.topK : -1,
+    min_p: 0,
+    repetition_penalty: 1,
+    ...(sampling.stop.length > 0 ? { stop: sampling.stop } : {}),
+    seed,
+  };
 }
 
 /** In OpenAI's spelling; an assistant that called tools, and the results, name each other. */
@@ -63,7 +75,8 @@ export function readChat(reply: TurnReply, facts: ServerFacts, maxTokens: number
 
   const endsWithStopId = stoppedByItself(ids.outputIds, choice, facts);
   // Some servers say `stop` for an answer that filled its cap; without a stop id at its end it was cut.
-  const isCut = finish === 'length' || (ids.usage.completion >= maxTokens && !endsWithStopId);
+  const isStopText = typeof choice['stop_reason'] === 'string';
+  const isCut = finish === 'length' || (ids.usage.completion >= maxTokens && !endsWithStopId && !isStopText);
   const completed: Reply = {
     ...ids,
     text,

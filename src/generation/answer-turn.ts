@@ -20,6 +20,7 @@ import { makeTurn } from './conversation.ts';
 import type { Conversing } from './conversing.ts';
 import { decideAfterTrial, decideRetry, type Failure, needsProof, type RetryDecision, retryBudgetLeft } from './decide-retry.ts';
 import type { Slot } from './gate.ts';
+import type { PromptSettings } from './prompt-settings.ts';
 import { Trouble } from './trouble.ts';
 
 export interface TurnToAnswer {
@@ -27,6 +28,7 @@ export interface TurnToAnswer {
   /** What is asked: everything said before, and the user's message or the tool results. */
   readonly messages: readonly Message[];
   readonly tools: readonly string[];
+  readonly settings: PromptSettings;
   /** The turns before this one, and prompt + output ids of the last. */
   readonly turns: readonly RecordTurn[];
   readonly before: readonly number[];
@@ -95,15 +97,11 @@ async function tryOnce(asked: TurnToAnswer, trouble: Trouble, context: Conversin
   return decideRetry(failure, trouble.history(fleet.deaths), standingOf(endpoint, context), random);
 }
 
-function requestOf({ key, messages, tools, turns }: TurnToAnswer, { facts }: Endpoint, run: RunSpec): TurnRequest {
+function requestOf({ key, settings, messages, tools, turns }: TurnToAnswer, { facts }: Endpoint, run: RunSpec): TurnRequest {
   return {
     model: facts.model === '' ? run.model : facts.model,
-    messages,
-    tools,
-    sampling: run.sampling,
-    seed: turnSeed(run.sampling.seed, key.id, turns.length),
-    templateKwargs: run.templateKwargs,
-    extraBody: run.extraBody,
+    ...{ messages, tools, ...settings },
+    seed: turnSeed(settings.sampling.seed, key.id, turns.length),
   };
 }
 

@@ -43,6 +43,6 @@ async function judged(endpoint: Endpoint, request: TurnRequest, { run, tally, cl
   const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
   const outcome = await sendTurn(endpoint, request, { deadlineMs, abort, clock });
   if (outcome.kind !== 'completed' || !shouldVerifyText(tally.repliesOf(endpoint.server))) return outcome;
-  const problem = await textProblem(endpoint, outcome, { abort, clock });
+  const problem = await textProblem(endpoint, outcome, { abort, clock, stop: request.sampling.stop });
   return problem === undefined ? outcome : { kind: 'malformed', status: 200, because: problem };
 }

@@ -58,7 +58,7 @@ test('a record gives back what was asked, turn by turn, whether or not each prom
 test('what a reader must know of a record stands in its flags', () => {
   const parts = {
     ...{ prompt, partition: 'B1', isMissingToolResult: false, exactness: { exact: true, because: '' } },
-    sampling: { temperature: 1, topP: 1, topK: 0, maxTokens: 9, seed: 0 },
+    sampling: { temperature: 1, topP: 1, topK: 0, maxTokens: 9, seed: 0, stop: [] },
     provenance: {
       model: 'm',
       revision: '',

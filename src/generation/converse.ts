@@ -12,6 +12,7 @@ import { type Answered, answerTurn } from './answer-turn.ts';
 import { idsAfter, makeRecord } from './conversation.ts';
 import type { Conversing } from './conversing.ts';
 import type { Slot } from './gate.ts';
+import { type PromptSettings, settingsOf } from './prompt-settings.ts';
 import type { AnswerCounts } from './tally.ts';
 
 /** The slot is given back here at the latest. Resolves when the conversation is over for this worker. */
@@ -19,9 +20,11 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
   const turns = lease.finishedTurns.map((body) => JSON.parse(body) as RecordTurn);
   let before: readonly number[] = idsAfter(turns);
   let next = findNextTurn(prompt.messages, turns);
+  const settings = settingsOf(context.run, lease.partition, lease.id);
   try {
     while (next.kind === 'ask') {
-      const end = await answerTurn({ key: lease, messages: next.messages, tools: prompt.tools, turns, before, slot }, context);
+      const asked = { key: lease, messages: next.messages, tools: prompt.tools, settings, turns, before, slot };
+      const end = await answerTurn(asked, context);
       if (end.kind === 'set-aside') setAside(lease, turns, end.because, context);
       if (end.kind !== 'answered') return;
       turns.push(end.turn);
@@ -29,7 +32,8 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
       next = findNextTurn(prompt.messages, turns);
       if (next.kind === 'over') slot.leave();
       context.tally.answered(lease.partition, countsOf([end.turn]));
-      if (next.kind === 'over') keepRecord({ lease, prompt, turns, isMissingToolResult: next.isMissingToolResult }, end, context);
+      if (next.kind === 'over')
+        keepRecord({ lease, prompt, settings, turns, isMissingToolResult: next.isMissingToolResult }, end, context);
       else keepTurn(lease, turns.length - 1, end, context);
     }
   } finally {
@@ -50,13 +54,15 @@ function keepTurn(lease: Lease, turn: number, answered: Answered, { committer }:
 interface Finished {
   readonly lease: Lease;
   readonly prompt: Prompt;
+  readonly settings: PromptSettings;
   readonly turns: readonly RecordTurn[];
   readonly isMissingToolResult: boolean;
 }
 
-function keepRecord({ lease, prompt, turns, isMissingToolResult }: Finished, { endpoint }: Answered, context: Conversing): void {
+function keepRecord(finished: Finished, { endpoint }: Answered, context: Conversing): void {
+  const { lease, prompt, settings, turns, isMissingToolResult } = finished;
   const record = makeRecord({
-    ...{ prompt, partition: lease.partition, turns, isMissingToolResult, sampling: context.run.sampling },
+    ...{ prompt, partition: lease.partition, turns, isMissingToolResult, sampling: settings.sampling },
     exactness: endpoint.dialect.exactness(endpoint.facts),
     provenance: context.provenanceOf(endpoint),
   });

@@ -29,7 +29,7 @@ test('more of anything never shortens it', () => {
 });
 
 test('the run file’s attempt-timeout goes before all that', () => {
-  const sampling = { temperature: 1, topP: 1, topK: 0, maxTokens: 100, seed: 0 };
+  const sampling = { temperature: 1, topP: 1, topK: 0, maxTokens: 100, seed: 0, stop: [] };
   const request: TurnRequest = {
     ...{
       model: 'm',

@@ -44,7 +44,7 @@ export async function sendTurn(endpoint: Endpoint, turn: TurnRequest, options: S
 export async function textProblem(
   endpoint: Endpoint,
   outcome: Outcome,
-  { abort, clock }: Pick<SendOptions, 'abort' | 'clock'>,
+  { abort, clock, stop }: Pick<SendOptions, 'abort' | 'clock'> & { readonly stop: readonly string[] },
 ): Promise<string | undefined> {
   if (outcome.kind !== 'completed' || outcome.reply.outputIds.length === 0) return undefined;
   const { outputIds, text, reasoning, toolCalls, endsWithStopId } = outcome.reply;
@@ -55,8 +55,16 @@ export async function textProblem(
   const reply = await endpoint.control.send(endpoint.dialect.renderDetokenize(ids), limit.signal);
   limit.close();
   const decoded = reply.kind === 'http' ? endpoint.dialect.readDetokenize(reply) : undefined;
-  if (decoded === undefined || sameText(decoded, text)) return undefined;
+  if (decoded === undefined || sameText(decoded, text) || isCutAtStop(decoded, text, stop)) return undefined;
   return `its ids decode to ${decoded.length} characters, its text has ${text.length}`;
+}
+
+/** Engines leave the stop text, and what its last token holds beyond it, out of the text and never out of the ids. */
+function isCutAtStop(decoded: string, text: string, stop: readonly string[]): boolean {
+  return stop.some((end) => {
+    const at = decoded.indexOf(end);
+    return at >= 0 && sameText(decoded.slice(0, at), text);
+  });
 }
 
 /** A truncated answer can end in half a character, which one side shows as U+FFFD and the other leaves out; stripped blanks at the ends likewise. */

@@ -182,7 +182,7 @@ class Session {
       answers: numbers.answers,
       answerTokens: numbers.spentTokens,
       turnsUnderWay: numbers.turnsUnderWay,
-      maxTokens: run.sampling.maxTokens,
+      maxTokens: (spec?.ask ?? run).sampling.maxTokens,
     });
     const onlyBegun = admission !== 'admit';
     const at = this.#ahead.findIndex((lease) => lease.partition === partition && (!onlyBegun || lease.finishedTurns.length > 0));

@@ -66,7 +66,7 @@ const RECORD = shape({
   exact: BOOLEAN,
   inexactBecause: STRING,
   flags: list(oneOf(RECORD_FLAGS)),
-  sampling: shape({ temperature: NUMBER, topP: NUMBER, topK: NUMBER, maxTokens: COUNT, seed: COUNT }),
+  sampling: shape({ temperature: NUMBER, topP: NUMBER, topK: NUMBER, maxTokens: COUNT, seed: COUNT, stop: list(STRING) }),
   provenance: shape({
     ...{ model: STRING, revision: STRING, engine: STRING, engineVersion: STRING, weights: STRING },
     ...{ kvCacheDtype: STRING, templateHash: STRING, launch: COUNT, aerie: STRING },

@@ -35,6 +35,7 @@ const record: fc.Arbitrary<TrainingRecord> = fc.record({
     topK: fc.nat(),
     maxTokens: fc.nat(),
     seed: fc.nat(),
+    stop: fc.array(text, { maxLength: 2 }),
   }),
   provenance: fc.record({
     ...{ model: text, revision: text, engine: text, engineVersion: text, weights: text, kvCacheDtype: text, templateHash: text },
@@ -61,7 +62,10 @@ function reversed<T>(value: T): T {
 }
 
 const sample = fc.sample(
-  record.filter(({ messages, turns }) => messages.length === 1 && turns.length === 1 && turns[0]?.toolCalls.length === 1),
+  record.filter(
+    ({ messages, turns }) =>
+      messages.length === 1 && messages[0]?.toolCalls?.length === 0 && turns.length === 1 && turns[0]?.toolCalls.length === 1,
+  ),
   { numRuns: 1, seed: 1 },
 )[0] as TrainingRecord;
 
@@ -115,7 +119,7 @@ test('the keys of a record are these, in this order', () => {
     ...['.messages[].toolCalls', '.messages[].toolCallId', '.messages[].name', '.tools', '.turns'],
     ...turnKeys.map((key) => `.turns[].${key}`),
     ...['.exact', '.inexactBecause', '.flags', '.sampling'],
-    ...['temperature', 'topP', 'topK', 'maxTokens', 'seed'].map((key) => `.sampling.${key}`),
+    ...['temperature', 'topP', 'topK', 'maxTokens', 'seed', 'stop'].map((key) => `.sampling.${key}`),
     ...['.provenance', ...provenanceKeys.map((key) => `.provenance.${key}`)],
   ]);
 });

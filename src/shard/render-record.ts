@@ -51,8 +51,8 @@ function orderToolCall({ id, name, arguments: text }: ToolCall): ToolCall {
   return { id, name, arguments: text };
 }
 
-function orderSampling({ temperature, topP, topK, maxTokens, seed }: Sampling): Sampling {
-  return { temperature, topP, topK, maxTokens, seed };
+function orderSampling({ temperature, topP, topK, maxTokens, seed, stop }: Sampling): Sampling {
+  return { temperature, topP, topK, maxTokens, seed, stop };
 }
 
 function orderProvenance(provenance: Provenance): Provenance {

@@ -18,6 +18,7 @@ const OWNED_FIELDS: Readonly<Record<string, string>> = {
   temperature: 'write sampling.temperature',
   top_p: 'write sampling.top-p',
   top_k: 'write sampling.top-k',
+  stop: 'write sampling.stop',
   chat_template_kwargs: 'write sampling.chat-template-kwargs',
   return_token_ids: 'Aerie always asks for the ids',
   n: 'each turn has one answer',
@@ -29,12 +30,22 @@ export function crossCheck(file: unknown): Problem[] {
     ...checkNames(file, 'partitions'),
     ...checkNames(file, 'servers'),
     ...servers.flatMap((_, i) => checkServer(file, ['servers', i])),
-    ...checkLengths(file, servers),
     ...checkModel(file, servers),
-    ...checkThinking(file),
-    ...checkExtraBody(file),
-    ...findInexact(valueAt(file, ['sampling', 'extra-body']), ['sampling', 'extra-body']),
-    ...findInexact(valueAt(file, ['sampling', 'chat-template-kwargs']), ['sampling', 'chat-template-kwargs']),
+    ...samplingPlaces(file).flatMap((path) => checkSampling(file, path, servers)),
+  ];
+}
+
+/** `sampling:` of the run, and of each partition. */
+function samplingPlaces(file: unknown): Path[] {
+  return [['sampling'], ...listAt(file, ['partitions']).map((_, i) => ['partitions', i, 'sampling'])];
+}
+
+function checkSampling(file: unknown, path: Path, servers: readonly unknown[]): Problem[] {
+  return [
+    ...checkLengths(file, [...path, 'max-tokens'], servers),
+    ...checkThinking(file, path),
+    ...checkExtraBody(file, [...path, 'extra-body']),
+    ...['extra-body', 'chat-template-kwargs'].flatMap((key) => findInexact(valueAt(file, [...path, key]), [...path, key])),
   ];
 }
 
@@ -79,8 +90,7 @@ function checkNames(file: unknown, list: 'partitions' | 'servers'): Problem[] {
   });
 }
 
-function checkLengths(file: unknown, servers: readonly unknown[]): Problem[] {
-  const path = ['sampling', 'max-tokens'];
+function checkLengths(file: unknown, path: Path, servers: readonly unknown[]): Problem[] {
   const most = valueAt(file, path);
   const contexts = servers.map((_, i) => valueAt(file, ['servers', i, 'flags', 'context']));
   const place = contexts.findIndex((context) => typeof context === 'number' && typeof most === 'number' && most >= context);
@@ -97,14 +107,13 @@ function checkModel(file: unknown, servers: readonly unknown[]): Problem[] {
   return [{ path: ['model'], at: 'value', message }];
 }
 
-function checkThinking(file: unknown): Problem[] {
-  const path = ['sampling', 'chat-template-kwargs', 'enable_thinking'];
-  if (valueAt(file, ['sampling', 'thinking']) === undefined || valueAt(file, path) === undefined) return [];
+function checkThinking(file: unknown, sampling: Path): Problem[] {
+  const path = [...sampling, 'chat-template-kwargs', 'enable_thinking'];
+  if (valueAt(file, [...sampling, 'thinking']) === undefined || valueAt(file, path) === undefined) return [];
   return [{ path, at: 'key', message: 'is said already by sampling.thinking; keep one of them' }];
 }
 
-function checkExtraBody(file: unknown): Problem[] {
-  const path = ['sampling', 'extra-body'];
+function checkExtraBody(file: unknown, path: Path): Problem[] {
   const body = valueAt(file, path);
   if (typeof body !== 'object' || body === null) return [];
   return Object.keys(body).flatMap((key): Problem[] => {

@@ -34,6 +34,17 @@ describe('identityDifferences', () => {
     expect(differences({ sampling: { ...BASE.sampling, thinking: false } })).toEqual([
       { what: 'sampling.chat-template-kwargs', before: '{}', now: '{"enable_thinking":false}' },
     ]);
+    expect(differences({ sampling: { ...BASE.sampling, stop: ['END'] } })).toEqual([
+      { what: 'sampling.stop', before: '[]', now: '["END"]' },
+    ]);
+    expect(partition({ sampling: { temperature: 0.1 } })).toEqual([
+      { what: 'partitions.B1.sampling', before: 'as the run', now: '{"temperature":0.1}' },
+    ]);
+    expect(partition({ sampling: { temperature: 0.5 } })).toEqual([]);
+    const mixture = [{ temperature: 0, share: 0.3 }];
+    expect(partition({ sampling: { 'temperature-mixture': mixture } }).map(({ now }) => now)).toEqual([
+      '{"temperatureMixture":[{"share":0.3,"temperature":0}]}',
+    ]);
     expect(partition({ from: 'c.jsonl' })).toEqual([{ what: 'partitions.B1.from', before: 'b1.jsonl', now: 'c.jsonl' }]);
   });
 

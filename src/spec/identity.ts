@@ -8,7 +8,7 @@ import { dirname, isAbsolute, relative } from 'node:path';
 import type { Facts } from '../base/events.ts';
 import { formatCount } from '../base/units.ts';
 import { isKnown, isSameType } from './kv-dtype.ts';
-import type { RunSpec } from './run.ts';
+import type { AskSettings, RunSpec } from './run.ts';
 
 export interface Difference {
   readonly what: string;
@@ -26,15 +26,29 @@ export function identityOf(spec: RunSpec): Facts {
     'sampling.top-k': sampling.topK,
     'sampling.max-tokens': sampling.maxTokens,
     'sampling.seed': sampling.seed,
+    'sampling.stop': renderCanonical(sampling.stop),
+    'sampling.temperature-mixture': renderCanonical(spec.temperatureMixture),
     'sampling.chat-template-kwargs': renderCanonical(spec.templateKwargs),
     'sampling.extra-body': renderCanonical(spec.extraBody),
   };
-  for (const { name, from, budget, limit } of spec.partitions) {
+  for (const { name, from, budget, limit, turns, truncated, ask } of spec.partitions) {
     facts[`partitions.${name}.from`] = placeOf(spec, from);
     facts[`partitions.${name}.budget`] = budget;
     facts[`partitions.${name}.limit`] = limit;
+    facts[`partitions.${name}.turns`] = turns;
+    facts[`partitions.${name}.truncated`] = truncated;
+    facts[`partitions.${name}.sampling`] = renderOwn(spec, ask);
   }
   return facts;
+}
+
+/** What a partition asks otherwise than its run, in the keys of the record: a change of the run's own is a difference already. */
+function renderOwn(run: AskSettings, { sampling, ...rest }: AskSettings): string {
+  const flat = (settings: AskSettings): Record<string, unknown> => ({ ...settings.sampling, ...settings });
+  const own = Object.entries({ ...sampling, ...rest }).filter(([key, value]) => {
+    return renderCanonical(value) !== renderCanonical(flat(run)[key]);
+  });
+  return own.length === 0 ? 'as the run' : renderCanonical(Object.fromEntries(own));
 }
 
 /** Relative to the run file where it lies below its folder: a project that was moved as a whole is still the same. */
@@ -62,7 +76,7 @@ function compareFact(key: string, before: MaybeFact, now: MaybeFact): Difference
 
 function comparePartition(key: string, before: MaybeFact, now: MaybeFact): Difference | undefined {
   if (before === undefined || now === undefined) return undefined; // a new partition, or one left out
-  if (key.endsWith('.from')) return compareFact(key, before, now);
+  if (!/\.(budget|limit)$/.test(key)) return compareFact(key, before, now);
   const [had, has] = [Number(before), Number(now)];
   if (has === 0 || (had !== 0 && has >= had)) return undefined; // 0 = no budget, all prompts: the highest there is
   const unit = key.endsWith('.budget') ? 'tokens' : 'prompts';

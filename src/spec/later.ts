@@ -7,8 +7,7 @@ import type { Path } from './problem.ts';
 const LATER_KEYS: Readonly<Record<string, readonly string[]>> = {
   '': ['price-per-hour'],
   servers: ['machine', 'setup', 'env', 'command', 'workdir', 'log'],
-  sampling: ['stop'],
-  partitions: ['sampling', 'columns', 'weight'],
+  partitions: ['columns', 'weight'],
 };
 
 const LATER_VALUES: Readonly<Record<string, readonly string[]>> = {

@@ -3,6 +3,12 @@ import { AerieError } from '../base/errors.ts';
 import { readRunFile } from './read-run-file.ts';
 
 const SMALLEST = 'run: r\nmodel: default\npartitions:\n  - name: B1\n    from: data/b1.jsonl\n';
+const DEFAULT_ASK = {
+  sampling: { temperature: 0.7, topP: 1, topK: 0, maxTokens: 2048, seed: 0, stop: [] },
+  temperatureMixture: [],
+  templateKwargs: {},
+  extraBody: {},
+};
 
 describe('readRunFile', () => {
   it('fills in every default', () => {
@@ -11,10 +17,10 @@ describe('readRunFile', () => {
       model: 'default',
       servers: [{ name: 'embedded-0', engine: 'embedded', flags: {}, port: 0 }],
       policy: [],
-      sampling: { temperature: 0.7, topP: 1, topK: 0, maxTokens: 2048, seed: 0 },
-      templateKwargs: {},
-      extraBody: {},
-      partitions: [{ name: 'B1', from: '/p/data/b1.jsonl', budget: 0, limit: 0 }],
+      ...DEFAULT_ASK,
+      partitions: [
+        { name: 'B1', from: '/p/data/b1.jsonl', budget: 0, limit: 0, turns: 'all', truncated: 'keep', ask: DEFAULT_ASK },
+      ],
       attemptTimeoutMs: 0,
       patienceMs: 1_800_000,
       inFlight: 8,
@@ -48,7 +54,7 @@ patience: 2h
         { name: 'vllm-1', attach: 'https://gpu-2/prefix' },
       ],
       policy: [{ forbid: { kvCache: 'below-16-bit' }, because: 'it degrades', by: 'owner' }],
-      sampling: { temperature: 0, topP: 0.95, topK: 20, maxTokens: 8192, seed: 7 },
+      sampling: { temperature: 0, topP: 0.95, topK: 20, maxTokens: 8192, seed: 7, stop: [] },
       templateKwargs: { enable_thinking: false, depth: [1, { a: null }] },
       extraBody: { repetition_penalty: 1.1 },
       partitions: [
@@ -221,6 +227,13 @@ describe('a file with mistakes', () => {
     ['limit: [1]', 'limit  is a list; it must be a whole number of prompts from 1 up, as 20000 or 20k; leave it out for all'],
     ['turns: last', 'turns  is "last", which is for a later version of Aerie; this one takes only all'],
     ['truncated: drop', 'truncated  is "drop", which is for a later version of Aerie; this one takes only keep'],
+    ['sampling: { temprature: 1 }', 'sampling.temprature  is no key of a run file; did you mean temperature?'],
+    ['sampling: { temperature: 3 }', 'sampling.temperature  is 3; it must be from 0 to 2'],
+    ['sampling: { extra-body: { stop: a } }', 'sampling.extra-body.stop  is a field that Aerie sets itself: write sampling.stop'],
+    [
+      'sampling: { temperature-mixture: [{ temperature: 0, share: 0.6 }, { temperature: 1, share: 0.5 }] }',
+      'sampling.temperature-mixture  has shares that add up to more than 1; what is left of 1 is asked with temperature',
+    ],
     ['weight: 2', 'weight  is for a later version of Aerie; this one does not know it, so leave it out'],
   ])('of a partition: %s', (line, sentence) => {
     const evidence = evidenceOf(`${SMALLEST}    ${line}\n`);

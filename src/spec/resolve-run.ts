@@ -6,34 +6,24 @@ import { dirname, resolve } from 'node:path';
 import { parseTokens } from '../base/units.ts';
 import { parseDuration } from './duration.ts';
 import { runFolderOf } from './find-run.ts';
-import type { PartitionSpec, RunSpec, ServerSpec } from './run.ts';
+import type { AskSettings, PartitionSpec, RunSpec, ServerSpec } from './run.ts';
 import type { RunFile } from './run-file.ts';
+import type { WrittenOverride, WrittenSampling } from './sampling-keys.ts';
 
 /** What saturates eight sequences of the embedded engine, and what keeps one GPU's batch full without a long queue. */
 const IN_FLIGHT = { embedded: 8, other: 64 };
 
 export function resolveRun(file: RunFile, at: { readonly file: string; readonly text: string }): RunSpec {
   const path = resolve(at.file);
-  const { sampling } = file;
+  const ask = resolveAsk(file.sampling);
   const servers = file.servers.map(resolveServer);
   return freeze({
     name: file.run,
     model: resolveModel(file, dirname(path)),
     servers,
     policy: file.policy.map(({ forbid, because, by }) => ({ forbid: { kvCache: forbid['kv-cache'] }, because, by })),
-    sampling: {
-      temperature: sampling.temperature,
-      topP: sampling['top-p'],
-      topK: sampling['top-k'],
-      maxTokens: sampling['max-tokens'],
-      seed: sampling.seed,
-    },
-    templateKwargs: {
-      ...sampling['chat-template-kwargs'],
-      ...(sampling.thinking === undefined ? {} : { enable_thinking: sampling.thinking }),
-    },
-    extraBody: sampling['extra-body'],
-    partitions: file.partitions.map((partition) => resolvePartition(partition, dirname(path))),
+    ...ask,
+    partitions: file.partitions.map((partition) => resolvePartition(partition, dirname(path), file.sampling)),
     attemptTimeoutMs: parseDuration(file['attempt-timeout'] ?? '') ?? 0,
     patienceMs: parseDuration(file.patience) ?? 0,
     inFlight: file['in-flight'] ?? (servers.every(({ engine }) => engine === 'embedded') ? IN_FLIGHT.embedded : IN_FLIGHT.other),
@@ -68,12 +58,42 @@ function writtenFlags(flags: NonNullable<RunFile['servers'][number]['flags']>): 
   return written;
 }
 
-function resolvePartition(partition: RunFile['partitions'][number], folder: string): PartitionSpec {
+function resolveAsk(sampling: WrittenSampling): AskSettings {
+  return {
+    sampling: {
+      temperature: sampling.temperature,
+      topP: sampling['top-p'],
+      topK: sampling['top-k'],
+      maxTokens: sampling['max-tokens'],
+      seed: sampling.seed,
+      stop: sampling.stop ?? [],
+    },
+    temperatureMixture: sampling['temperature-mixture'] ?? [],
+    templateKwargs: {
+      ...sampling['chat-template-kwargs'],
+      ...(sampling.thinking === undefined ? {} : { enable_thinking: sampling.thinking }),
+    },
+    extraBody: sampling['extra-body'],
+  };
+}
+
+/** A partition that names one temperature means that one: the run's mixture does not apply to it. */
+function layOver(run: WrittenSampling, own: WrittenOverride): WrittenSampling {
+  const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+  const { 'temperature-mixture': mixture, ...rest } = run;
+  const isKept = mixture !== undefined && own.temperature === undefined;
+  return { ...rest, ...(isKept ? { 'temperature-mixture': mixture } : {}), ...given };
+}
+
+function resolvePartition(partition: RunFile['partitions'][number], folder: string, sampling: WrittenSampling): PartitionSpec {
   return {
     name: partition.name,
     from: resolve(folder, partition.from),
     budget: countOf(partition.budget),
     limit: countOf(partition.limit),
+    turns: partition.turns,
+    truncated: partition.truncated,
+    ask: resolveAsk(layOver(sampling, partition.sampling ?? {})),
   };
 }
 

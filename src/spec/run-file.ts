@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { count, duration, name, secretName, serverUrl, text } from './field-kinds.ts';
+import { sampling, samplingOfPartition } from './sampling-keys.ts';
 
 const flags = z.strictObject({
   sequences: z
@@ -58,47 +59,6 @@ const rule = z.strictObject({
   by: text().describe('Who decided it.'),
 });
 
-const sampling = z.strictObject({
-  temperature: z
-    .number()
-    .min(0)
-    .max(2)
-    .default(0.7)
-    .describe('Temperature, 0 to 2; 0 always takes the likeliest token. Default 0.7.'),
-  'top-p': z
-    .number()
-    .gt(0)
-    .max(1)
-    .default(1)
-    .describe('Share of the probability to sample from, above 0 to 1. Default 1: all of it.'),
-  'top-k': z.int().min(0).max(1_000_000).default(0).describe('Sample from the k likeliest tokens. Default 0: from all.'),
-  'max-tokens': z
-    .int()
-    .min(1)
-    .max(1_048_576)
-    .default(2048)
-    .describe('Most tokens one answer may have, 1 to 1048576. Default 2048.'),
-  // Engines take a signed 32-bit number.
-  seed: z
-    .int()
-    .min(0)
-    .max(2_147_483_647)
-    .default(0)
-    .describe('Seed of the run, 0 to 2147483647; each turn gets its own from it. Default 0.'),
-  thinking: z
-    .boolean()
-    .optional()
-    .describe('true or false: sent as enable_thinking to the chat template. Left out: the template decides.'),
-  'chat-template-kwargs': z
-    .record(z.string(), z.unknown())
-    .default({})
-    .describe('Sent as chat_template_kwargs with every request. Default: none.'),
-  'extra-body': z
-    .record(z.string(), z.unknown())
-    .default({})
-    .describe('More fields of the request body, spelled as the engine spells them. Default: none.'),
-});
-
 const partition = z.strictObject({
   name: name().describe('Name of the partition, 1 to 64 of A-Z a-z 0-9 . _ -; its folder is named so.'),
   from: text()
@@ -119,6 +79,7 @@ const partition = z.strictObject({
     .literal('keep')
     .default('keep')
     .describe('What becomes of an answer cut at max-tokens. Default keep (flagged), the only choice in this version.'),
+  sampling: samplingOfPartition.optional().describe('Laid over the run’s sampling, for this partition.'),
 });
 
 export const runFile = z

@@ -24,6 +24,16 @@ export interface PolicyRule {
   readonly by: string;
 }
 
+/** How a partition's prompts are asked. */
+export interface AskSettings {
+  readonly sampling: Sampling;
+  /** Shares of the prompts with a temperature of their own; together at most 1, the rest has `sampling.temperature`. */
+  readonly temperatureMixture: readonly { readonly temperature: number; readonly share: number }[];
+  /** `chat_template_kwargs` of every request; `thinking: true|false` in the file ends up here as `enable_thinking`. */
+  readonly templateKwargs: Readonly<Record<string, unknown>>;
+  readonly extraBody: Readonly<Record<string, unknown>>;
+}
+
 export interface PartitionSpec {
   readonly name: string;
   /** Absolute path of the source. */
@@ -32,17 +42,20 @@ export interface PartitionSpec {
   readonly budget: number;
   /** Most prompts; 0 = all. */
   readonly limit: number;
+  /** Which user turns are answered. */
+  readonly turns: 'all' | 'last';
+  /** What becomes of a conversation with an answer that was cut at the cap. */
+  readonly truncated: 'keep' | 'drop';
+  /** The run's, with the partition's own laid over it. */
+  readonly ask: AskSettings;
 }
 
-export interface RunSpec {
+/** Its own `AskSettings` are what partitions begin from; each partition has the ones that count. */
+export interface RunSpec extends AskSettings {
   readonly name: string;
   readonly model: string;
   readonly servers: readonly ServerSpec[];
   readonly policy: readonly PolicyRule[];
-  readonly sampling: Sampling;
-  /** `chat_template_kwargs` of every request; `thinking: true|false` in the file ends up here as `enable_thinking`. */
-  readonly templateKwargs: Readonly<Record<string, unknown>>;
-  readonly extraBody: Readonly<Record<string, unknown>>;
   readonly partitions: readonly PartitionSpec[];
   /** Deadline of one attempt; 0 = computed from what was asked. */
   readonly attemptTimeoutMs: number;

@@ -44,7 +44,7 @@ export function sampleRecord(change: Partial<TrainingRecord> = {}): TrainingReco
     exact: true,
     inexactBecause: '',
     flags: turns.some((turn) => turn.finish === 'length') ? ['truncated'] : [],
-    sampling: { temperature: 0.6, topP: 0.95, topK: 20, maxTokens: 64, seed: 7 },
+    sampling: { temperature: 0.6, topP: 0.95, topK: 20, maxTokens: 64, seed: 7, stop: [] },
     provenance: {
       model: 'm',
       revision: '',
