@@ -11,7 +11,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { DEFAULT_MODEL } from '../server/default-model.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { KeptServer } from '../server/kept-server.ts';
-import { launchEmbedded } from '../server/launch-embedded.ts';
+import { isEngineInstalled, launchEmbedded } from '../server/launch-embedded.ts';
 import { type ModelFile, obtainModel } from '../server/model-file.ts';
 import { launchDifferences } from '../spec/identity.ts';
 import { checkPolicy, findPlannedKvCacheDtype } from '../spec/policy.ts';
@@ -31,6 +31,14 @@ export interface OpenServersOptions {
 export function refuseBeforeStart(run: RunSpec, env: Host['env']): void {
   refuseForbidden(run);
   for (const server of run.servers) secretHeaders(server, env);
+  if (run.servers.some(({ attach }) => attach === undefined) && !isEngineInstalled()) throw engineMissing();
+}
+
+function engineMissing(): AerieError {
+  return new AerieError('engine.missing', 'The embedded engine needs the package node-llama-cpp, which is not installed.', {
+    remedy:
+      'npm install node-llama-cpp@3.21.1\nor attach to a server that is already there: attach: http://… in the run file. Nothing was started.',
+  });
 }
 
 /** Gets the model where a server needs it; starts nothing yet. */

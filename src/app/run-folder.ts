@@ -2,7 +2,7 @@
  * The run folder: made once, held by one worker, compared with the run file at each start.
  * What changes the data is refused with the difference shown; new partitions and higher budgets are taken over.
  */
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { AerieError, diskCodeOf, systemCodeOf } from '../base/errors.ts';
@@ -17,6 +17,7 @@ import { ensureFolder } from '../shard/durable-folder.ts';
 import { replaceFile } from '../shard/durable-file.ts';
 import { type Difference, identityDifferences, identityOf } from '../spec/identity.ts';
 import type { RunSpec } from '../spec/run.ts';
+import { refuseNetworkDisk } from './refuse-network-disk.ts';
 
 export interface HeldFolder {
   readonly ledger: Ledger;
@@ -26,6 +27,7 @@ export interface HeldFolder {
 
 /** Makes or opens the run folder for work. Throws before anything is changed when the run file differs in its data. */
 export async function openRunFolder(run: RunSpec, host: Host): Promise<HeldFolder> {
+  await refuseNetworkDisk(run.folder);
   try {
     // Synced up to the run file's own folder: a ledger is no use in a folder whose name a power cut takes away.
     for (const folder of ['prompts', 'records', 'rejected', 'logs']) await ensureFolder(join(run.folder, folder));

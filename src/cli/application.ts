@@ -113,6 +113,45 @@ const initCommand = buildCommand<InitFlags, [string?], CliContext>({
   },
 });
 
+const doctorCommand = buildCommand<CommonFlags, [string?], CliContext>({
+  loader: async () => (await import('./commands/doctor.ts')).doctor,
+  parameters: {
+    flags: json,
+    positional: {
+      kind: 'tuple',
+      parameters: [
+        {
+          parse: String,
+          brief: 'A folder, run file or run folder; left out: this folder',
+          placeholder: 'FOLDER|RUN',
+          optional: true,
+        },
+      ],
+    },
+  },
+  docs: {
+    brief: 'Measure this machine and the disk of the run folder; exit code 1 when something fails',
+    fullDescription:
+      'Node, memory, open files, file system, space, fsync, locking, the embedded engine, models, pip. Keeps nothing.\n\nExample: aerie doctor run.yaml',
+  },
+});
+
+const explainCommand = buildCommand<CommonFlags, [string?], CliContext>({
+  loader: async () => (await import('./commands/explain.ts')).explain,
+  parameters: {
+    flags: json,
+    positional: {
+      kind: 'tuple',
+      parameters: [{ parse: String, brief: 'A code from a message; left out: all of them', placeholder: 'CODE', optional: true }],
+    },
+  },
+  docs: {
+    brief: 'What a code of a message means, where to look, what to do',
+    fullDescription:
+      'Knows the codes of errors, of the findings of check, and of refused rows.\n\nExample: aerie explain disk.full',
+  },
+});
+
 const commands = {
   run: runCommand,
   preview: previewCommand,
@@ -120,6 +159,8 @@ const commands = {
   check: checkCommand,
   export: exportCommand,
   init: initCommand,
+  doctor: doctorCommand,
+  explain: explainCommand,
 };
 
 export function isCommand(name: string): boolean {

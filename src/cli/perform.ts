@@ -56,20 +56,36 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
       abort: abort.signal,
     });
     terminal.close();
-    node.stdout.write(
-      json ? `${JSON.stringify({ aerie: 1, command: performed.command, data: answer })}\n` : `${performed.render(answer)}\n`,
-    );
-    if (performed.isNo?.(answer)) node.exitCode = 1;
+    tellAnswer(node, performed, answer);
   } catch (thrown) {
     terminal.close();
-    const error = thrown instanceof AerieError ? thrown : asError(thrown, drain.signal);
-    node.exitCode = error.exitCode;
-    if (json) node.stdout.write(renderErrorJson(error));
-    else node.stderr.write(error.fault === 'bug' ? renderBugText(error.cause ?? error) : renderErrorText(error));
+    tellError(node, json, thrown instanceof AerieError ? thrown : asError(thrown, drain.signal));
   } finally {
     node.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate).off('SIGHUP', onHangUp);
     clearTimeout(hardStop);
   }
+}
+
+type Answering<T> = Pick<Performed<T>, 'command' | 'json' | 'render' | 'isNo'>;
+
+/** An operation that only looks things up: no host is built, no signal is awaited. */
+export async function lookUp<T>({ node }: CliContext, answering: Answering<T>, operation: () => Promise<T>): Promise<void> {
+  try {
+    tellAnswer(node, answering, await operation());
+  } catch (thrown) {
+    tellError(node, answering.json, thrown instanceof AerieError ? thrown : asError(thrown, new AbortController().signal));
+  }
+}
+
+function tellAnswer<T>(node: NodeJS.Process, { command, json, render, isNo }: Answering<T>, answer: T): void {
+  node.stdout.write(json ? `${JSON.stringify({ aerie: 1, command, data: answer })}\n` : `${render(answer)}\n`);
+  if (isNo?.(answer)) node.exitCode = 1;
+}
+
+function tellError(node: NodeJS.Process, json: boolean, error: AerieError): void {
+  node.exitCode = error.exitCode;
+  if (json) node.stdout.write(renderErrorJson(error));
+  else node.stderr.write(error.fault === 'bug' ? renderBugText(error.cause ?? error) : renderErrorText(error, node.stderr.isTTY));
 }
 
 /** An operation that was stopped before it had anything to say rejects with the signal's reason. */

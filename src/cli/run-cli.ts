@@ -38,7 +38,7 @@ export async function runCli(process: NodeJS.Process, makeHost: MakeHost): Promi
     : bug(`A command could not be run. ${saying}`);
   process.exitCode = error.exitCode;
   if (wantsJson) process.stdout.write(renderErrorJson(error));
-  else process.stderr.write((await import('./render/error-text.ts')).renderErrorText(error));
+  else process.stderr.write((await import('./render/error-text.ts')).renderErrorText(error, process.stderr.isTTY));
 }
 
 /** The help of the command that was meant, or of all of them. */

@@ -2,7 +2,9 @@
  * Starts the embedded engine as a child process. Its stdin is a lifeline: when Aerie dies, however it dies, the engine
  * reads the end of its stdin and exits, so no orphan holds memory. The program is started by path, never imported.
  */
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Host } from '../host/host.ts';
@@ -30,6 +32,12 @@ export interface LaunchedProcess {
 const PROGRAM = fileURLToPath(new URL('../programs/embedded-engine.js', import.meta.url));
 /** The program writes its port within a second; looking ten times a second costs nothing. */
 const LOOK_EVERY_MS = 100;
+
+/** The package is an optional one. Looked for, not loaded: loading it takes a second. */
+export function isEngineInstalled(): boolean {
+  const places = createRequire(import.meta.url).resolve.paths('node-llama-cpp') ?? [];
+  return places.some((place) => existsSync(join(place, 'node-llama-cpp', 'package.json')));
+}
 
 /** The command line after `node`, in the engine's own spelling. */
 export function renderEmbeddedArgs(launch: EmbeddedLaunch, portFile: string): string[] {

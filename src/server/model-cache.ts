@@ -7,9 +7,9 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { formatBytes } from '../base/units.ts';
 
 /** What a file must be. `bytes` 0 and `sha256` '' = not known. */
@@ -91,6 +91,29 @@ export async function hashRemembered(path: string, folder: string, key: string, 
   const sha256 = await hashFile(path, tell);
   await remember(memory, path, sha256).catch(() => undefined); // a cache that cannot be written costs time, not the run
   return sha256;
+}
+
+export interface CachedFile {
+  /** Below the folder. */
+  readonly name: string;
+  readonly bytes: number;
+  /** Its sha256 was checked when it came, and size and time are what they were then. */
+  readonly isVerified: boolean;
+}
+
+/** What lies in the cache, by what is remembered: nothing is hashed. */
+export async function listCached(folder: string): Promise<CachedFile[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile() && /\.gguf$/i.test(entry.name));
+  return await Promise.all(
+    files.map(async (entry) => {
+      const path = join(entry.parentPath, entry.name);
+      const { size, mtimeMs } = await stat(path);
+      const remembered = await readRemembered(path);
+      const isVerified = remembered?.bytes === size && remembered.mtimeMs === mtimeMs;
+      return { name: relative(folder, path), bytes: size, isVerified };
+    }),
+  );
 }
 
 export async function hashFile(path: string, tell: TellProgress): Promise<string> {

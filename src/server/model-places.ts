@@ -17,7 +17,7 @@ export interface Fetching {
 }
 
 /** Where Python's installer may hide; the first that is there is used. */
-const INSTALLERS: readonly (readonly [string, ...string[]])[] = [['pip'], ['pip3'], ['python3', '-m', 'pip']];
+export const INSTALLERS: readonly (readonly [string, ...string[]])[] = [['pip'], ['pip3'], ['python3', '-m', 'pip']];
 /** 93 MB at 160 KB/s; pip's own limits catch a network that is not there. */
 const WHEEL_MS = 600_000;
 

@@ -2,13 +2,15 @@
 import pc from 'picocolors';
 import type { AerieError } from '../../base/errors.ts';
 
-export function renderErrorText(error: AerieError): string {
+/** On a terminal the last line says where more is; in a log it would only be noise. */
+export function renderErrorText(error: AerieError, isTerminal = false): string {
   const { because, evidence, remedy } = error.detail;
   const lines = [`${pc.red('error')}    ${error.code}`, ...indent(error.message)];
   if (because !== undefined) lines.push(...labelled('because', because));
   for (const [at, line] of (evidence ?? []).entries())
     lines.push(at === 0 ? `${pc.dim('evidence')} ${line}` : `         ${line}`);
   lines.push(...labelled('try', remedy));
+  if (isTerminal) lines.push(...labelled('more', `aerie explain ${error.code}`));
   return `${lines.join('\n')}\n`;
 }
 

@@ -2,7 +2,7 @@
  * SQLite's errors → Aerie's. Pure but for reading the thrown value. Classified by SQLite's primary code and the system's
  * errno, never by message text. What is none of the disk's doing is a bug of Aerie's own: SQL is written here, not given.
  */
-import { AerieError, bug, systemCodeOf, type ErrorCode } from '../../base/errors.ts';
+import { AerieError, bug, systemCodeOf } from '../../base/errors.ts';
 
 /** https://sqlite.org/rescode.html: the low byte is the primary code, the rest says where. */
 const SQLITE = { perm: 3, busy: 5, readOnly: 8, ioError: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 } as const;
@@ -81,7 +81,7 @@ export function explainSqliteError(thrown: unknown, path: string): AerieError {
   }
 }
 
-type Explained = Extract<ErrorCode, `disk.${string}` | 'ledger.damaged' | 'ledger.held-elsewhere' | 'bug.invariant'>;
+type Explained = 'disk.full' | 'disk.read-only' | 'disk.failed' | 'ledger.damaged' | 'ledger.held-elsewhere' | 'bug.invariant';
 
 function classify(thrown: unknown): Explained {
   const errno = numberOf(thrown, 'systemErrno');

@@ -1,0 +1,106 @@
+/**
+ * `aerie doctor [FOLDER|RUN]`: is this machine, and the disk where the run folder lies, fit for a run? Everything is measured,
+ * nothing is kept: what it writes lies in a folder of its own and is removed. A check that cannot be made says so as its
+ * line; only a FOLDER or RUN that is not there is an error.
+ */
+import { stat } from 'node:fs/promises';
+import { freemem, totalmem } from 'node:os';
+import { join, resolve } from 'node:path';
+import { AerieError } from '../base/errors.ts';
+import { nearestExisting } from '../host/find-mount.ts';
+import type { Host } from '../host/host.ts';
+import type { RunSpec } from '../spec/run.ts';
+import type { OperationContext } from './context.ts';
+import { type DoctorCheck, fails, ok } from './doctor/finding.ts';
+import { judgeMemory, judgeNode, judgeOpenFiles, type Needs } from './doctor/judge.ts';
+import { checkDisk } from './doctor/measure-disk.ts';
+import { checkEnginePackage, checkModel, checkPip } from './doctor/measure-engine.ts';
+import { findRun } from './find-run.ts';
+
+export interface DoctorInput {
+  /** A folder, a run file or a run folder; left out: the folder one is in. */
+  readonly target?: string;
+}
+
+export interface DoctorReport {
+  /** Where the run folder lies or would lie. */
+  readonly folder: string;
+  /** '' where no run was named. */
+  readonly run: string;
+  readonly checks: readonly DoctorCheck[];
+  /** Nothing fails; warnings may be there. */
+  readonly isFit: boolean;
+}
+
+export async function runDoctor({ target = '.' }: DoctorInput, { host, onNote }: OperationContext): Promise<DoctorReport> {
+  const { folder, run } = await findTarget(target);
+  const needs = needsOf(run);
+  const checks: DoctorCheck[] = [
+    judgeNode({ version: process.versions.node, arch: process.arch, platform: process.platform }),
+    judgeMemory(memoryOf()),
+    judgeOpenFiles(openFileLimit(), needs),
+    ...secretChecks(run, host.env),
+  ];
+  onNote(`measuring the disk of ${folder} …`);
+  checks.push(...(await checkDisk(folder, await nearestExisting(folder), needs, host)));
+  onNote('loading the embedded engine …');
+  checks.push(
+    await checkEnginePackage(needs, host),
+    await checkModel(run?.model ?? 'default', needs, host),
+    await checkPip(host),
+  );
+  return { folder, run: run?.name ?? '', checks, isFit: checks.every(({ verdict }) => verdict !== 'fails') };
+}
+
+/** A folder is looked at as a place for runs, unless it is a run's own folder. */
+async function findTarget(target: string): Promise<{ folder: string; run: RunSpec | undefined }> {
+  const path = resolve(target);
+  const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  const isRunFolder = isFolder && (await stat(join(path, 'run.resolved.json')).catch(() => undefined)) !== undefined;
+  if (isFolder && !isRunFolder) return { folder: path, run: undefined };
+  try {
+    const { run } = await findRun(target);
+    return { folder: run.folder, run };
+  } catch (thrown) {
+    // A run folder that has lost its run.yaml is still a folder on a disk.
+    if (isRunFolder && thrown instanceof AerieError && thrown.code !== 'run-file.missing')
+      return { folder: path, run: undefined };
+    throw thrown;
+  }
+}
+
+function needsOf(run: RunSpec | undefined): Needs {
+  if (run === undefined) return { inFlight: 0, servers: 0, partitions: 0, budgetTokens: 0, embedded: false };
+  return {
+    inFlight: run.inFlight,
+    servers: run.servers.length,
+    partitions: run.partitions.length,
+    budgetTokens: run.partitions.reduce((sum, { budget }) => sum + budget, 0),
+    embedded: run.servers.some(({ attach }) => attach === undefined),
+  };
+}
+
+/** In a container its own limit counts. */
+function memoryOf(): { totalBytes: number; freeBytes: number } {
+  const limit = process.constrainedMemory();
+  const totalBytes = limit > 0 && limit < totalmem() ? limit : totalmem();
+  return { totalBytes, freeBytes: Math.min(freemem(), totalBytes) };
+}
+
+/** What the system allows this process (node has raised it to the hard limit at its start); infinite where it does not say. */
+function openFileLimit(): number {
+  const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }; // the types lack it
+  const before = report.excludeNetwork;
+  report.excludeNetwork = true; // else every open socket's name is looked up
+  const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: number | 'unlimited' } } };
+  report.excludeNetwork = before;
+  const soft = userLimits?.open_files?.soft;
+  return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY;
+}
+
+function secretChecks(run: RunSpec | undefined, env: Host['env']): DoctorCheck[] {
+  const names = new Set(run?.servers.flatMap(({ apiKeyName }) => apiKeyName ?? []));
+  return [...names].map((name) =>
+    env[name] ? ok('secret', `${name} is set`) : fails('secret', `${name} is not set in the environment`, `export ${name}=…`),
+  );
+}
