@@ -2,7 +2,7 @@
 import { buildApplication, buildCommand, buildRouteMap, type FlagParametersForType } from '@stricli/core';
 import { AERIE_VERSION } from '../base/version.ts';
 import type { CliContext } from './cli-context.ts';
-import type { CommonFlags, ExportFlags, InitFlags } from './flags.ts';
+import type { CheckFlags, CommonFlags, ExportFlags, InitFlags } from './flags.ts';
 
 const json: FlagParametersForType<CommonFlags, CliContext> = {
   json: { kind: 'boolean', brief: 'Print one JSON document on stdout', default: false },
@@ -10,6 +10,11 @@ const json: FlagParametersForType<CommonFlags, CliContext> = {
 
 const RUN = { parse: String, brief: 'A run file, or the folder runs/NAME beside it', placeholder: 'RUN' } as const;
 const onRun = { kind: 'tuple', parameters: [RUN] } as const;
+
+function parseTokens(text: string): number {
+  if (!/^[1-9][0-9]{0,8}$/.test(text)) throw new SyntaxError(`'${text}' is not a number of tokens, like 8192`);
+  return Number(text);
+}
 
 const runCommand = buildCommand<CommonFlags, [string], CliContext>({
   loader: async () => (await import('./commands/run.ts')).run,
@@ -41,12 +46,32 @@ const statusCommand = buildCommand<CommonFlags, [string], CliContext>({
   },
 });
 
-const checkCommand = buildCommand<CommonFlags, [string], CliContext>({
+const checkCommand = buildCommand<CheckFlags, [string], CliContext>({
   loader: async () => (await import('./commands/check.ts')).check,
-  parameters: { flags: json, positional: onRun },
+  parameters: {
+    flags: {
+      ...json,
+      maxLength: {
+        kind: 'parsed',
+        parse: parseTokens,
+        optional: true,
+        brief: 'Tokens at which the trainer cuts rows; default 8192',
+        placeholder: 'N',
+      },
+      benchmarks: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief: 'Prompts that must not be among the run’s: JSON lines, or text with one on each line',
+        placeholder: 'FILE',
+      },
+    },
+    positional: onRun,
+  },
   docs: {
     brief: 'The acceptance test of a run’s records; exit code 1 when a trainer would trip',
-    fullDescription: 'Looks at every record. Errors exit 1, warnings do not.\n\nExample: aerie check run.yaml',
+    fullDescription:
+      'Looks at every record. Errors exit 1, warnings do not; docs/findings.md has a line for each.\n\nExample: aerie check run.yaml',
   },
 });
 

@@ -8,6 +8,11 @@ export interface ExportFlags extends CommonFlags {
   readonly to?: string;
 }
 
+export interface CheckFlags extends CommonFlags {
+  readonly maxLength?: number;
+  readonly benchmarks?: string;
+}
+
 export interface InitFlags extends CommonFlags {
   readonly from?: string;
   readonly run?: string;

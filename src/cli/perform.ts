@@ -20,6 +20,8 @@ export interface Performed<T> {
   readonly operation: (context: OperationContext) => Promise<T>;
   /** The answer for people, without a final newline. */
   readonly render: (answer: T) => string;
+  /** What `--json` prints of the answer, where that is not all of it. */
+  readonly data?: (answer: T) => unknown;
   /** Exit code 1 where the answer is no. */
   readonly isNo?: (answer: T) => boolean;
 }
@@ -66,7 +68,7 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
   }
 }
 
-type Answering<T> = Pick<Performed<T>, 'command' | 'json' | 'render' | 'isNo'>;
+type Answering<T> = Pick<Performed<T>, 'command' | 'json' | 'render' | 'data' | 'isNo'>;
 
 /** An operation that only looks things up: no host is built, no signal is awaited. */
 export async function lookUp<T>({ node }: CliContext, answering: Answering<T>, operation: () => Promise<T>): Promise<void> {
@@ -77,8 +79,9 @@ export async function lookUp<T>({ node }: CliContext, answering: Answering<T>, o
   }
 }
 
-function tellAnswer<T>(node: NodeJS.Process, { command, json, render, isNo }: Answering<T>, answer: T): void {
-  node.stdout.write(json ? `${JSON.stringify({ aerie: 1, command, data: answer })}\n` : `${render(answer)}\n`);
+function tellAnswer<T>(node: NodeJS.Process, { command, json, render, data, isNo }: Answering<T>, answer: T): void {
+  const shown = json && data !== undefined ? data(answer) : answer;
+  node.stdout.write(json ? `${JSON.stringify({ aerie: 1, command, data: shown })}\n` : `${render(answer)}\n`);
   if (isNo?.(answer)) node.exitCode = 1;
 }
 

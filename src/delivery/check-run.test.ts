@@ -11,9 +11,12 @@ import {
   VOCABULARY_SIZE,
 } from '../../test/support/sample-records.ts';
 import { type CheckRequest, checkRun, findIds, findingsOf, hasErrors } from './check-run.ts';
+import type { Role } from '../base/conversation.ts';
+import type { RecordTurn } from '../shard/record.ts';
+import { indexBenchmarks } from './findings/benchmark-overlap.ts';
 import { FINDING_CODES, FINDINGS } from './findings/codes.ts';
 
-const facts = { vocabularySize: VOCABULARY_SIZE, stopIds: [STOP_ID], contextTokens: 4096, run: 'runs/x' };
+const facts = { vocabularySize: VOCABULARY_SIZE, stopIds: [STOP_ID], contextTokens: 4096, maxLength: 4000, run: 'runs/x' };
 const check = (records: readonly unknown[], change: Partial<CheckRequest> = {}) =>
   checkRun({ ...facts, records: streamOf(records), ...change });
 const SPECIAL_ID = 31;
@@ -28,6 +31,10 @@ const inexact = {
   inexactBecause: 'text only',
   turns: [sampleTurn({ promptIds: [], outputIds: [], finish: 'stop' })],
 };
+
+const calling = sampleTurn({ text: '', finish: 'tool-calls', toolCalls: [{ id: 'c', name: 'look', arguments: '{}' }] });
+const numbers = (count: number) => Array.from({ length: count }, (_, at) => at % VOCABULARY_SIZE);
+const said = sampleMessage('user', 'What is the sum of two and two, and why is it so?');
 
 /** One wrong dataset for each finding, with the only codes it may show. */
 const WRONG: readonly (readonly [code: string, records: readonly unknown[], more?: readonly string[]])[] = [
@@ -52,7 +59,7 @@ const WRONG: readonly (readonly [code: string, records: readonly unknown[], more
   ['id-out-of-range', [sampleRecord({ turns: [sampleTurn({ promptIds: [0.5] })] })]],
   ['ids-missing', [sampleRecord({ turns: [sampleTurn({ outputIds: [], finish: 'stop' })] })], ['stop-id-missing']],
   ['ids-missing', [sampleRecord({ turns: [sampleTurn({ promptIds: [] })] })]],
-  ['longer-than-context', [sampleRecord({ turns: [sampleTurn({ promptIds: Array.from({ length: 4094 }, () => 5) })] })]],
+  ['longer-than-context', [sampleRecord({ turns: [sampleTurn({ promptIds: numbers(4094) })] })], ['supervision-cut']],
   ['turn-does-not-continue', [sampleRecord({ turns: second({}) })]],
   ['turn-does-not-continue', [sampleRecord({ turns: second({ continues: 4 }), flags: ['history-retokenised'] })]],
   ['flags-differ', [sampleRecord({ flags: ['truncated'] })]],
@@ -70,7 +77,43 @@ const WRONG: readonly (readonly [code: string, records: readonly unknown[], more
   ['history-retokenised', [sampleRecord({ turns: second({}), flags: ['history-retokenised'] })]],
   ['truncated', [sampleRecord({ turns: [sampleTurn({ outputIds: [20] })] })]],
   ['not-exact', [sampleRecord(inexact)]],
+  ['message-order', [sampleRecord({ messages: ['user', 'system'].map((role) => sampleMessage(role as Role, 'a')) })]],
+  [
+    'message-order',
+    [
+      sampleRecord({
+        turns: continuingTurns([
+          [20, 2],
+          [21, 2],
+        ]),
+        messages: [sampleMessage('user', 'a')],
+      }),
+    ],
+  ],
+  ['message-order', [sampleRecord({ messages: ['a', 'b'].map((text) => sampleMessage('user', text)) })]],
+  ['tool-result-missing', [sampleRecord({ turns: [calling], flags: ['tool-result-missing'] })]],
+  ['flags-differ', [sampleRecord({ turns: [calling] })]],
+  ['flags-differ', [sampleRecord({ flags: ['tool-result-missing'] })]],
+  ['supervision-cut', [sampleRecord({ turns: [sampleTurn({ promptIds: numbers(4000) })] })]],
+  ['row-cut', [sampleRecord({ turns: [sampleTurn({ promptIds: numbers(3998) })] })]],
+  ['repetition-loop', [sampleRecord({ turns: [sampleTurn({ outputIds: [...Array(50).fill([20, 21, 22]).flat(), STOP_ID] })] })]],
+  [
+    'repetition-loop',
+    [sampleRecord({ ...inexact, turns: [{ ...inexact.turns[0], text: 'and so on '.repeat(60) } as RecordTurn] })],
+    ['not-exact'],
+  ],
+  ['refusal', [sampleRecord({ turns: [sampleTurn({ text: 'I’m sorry, but I can’t help with that.' })] })]],
+  ['template-marker', [sampleRecord({ turns: [sampleTurn({ text: 'four<|im_end|>' })] })]],
+  ['template-marker', [sampleRecord({ messages: [sampleMessage('user', '[INST] what? [/INST]')] })]],
+  ['near-duplicate', [sampleRecord({ id: 'first', messages: [said] }), sampleRecord({ id: 'second', messages: [said] })]],
+  [
+    'history-stripped',
+    [sampleRecord({ turns: [sampleTurn({ reasoning: 'two and two' }), sampleTurn()], flags: ['history-retokenised'] })],
+  ],
 ];
+
+/** Found with a tokenizer or a list of benchmark prompts only; their wrong datasets are below and in `drift-findings.test.ts`. */
+const WITH_MORE = ['text-differs', 'special-token', 'benchmark-overlap', 'prompt-drift', 'answer-drift', 'template-refuses'];
 
 describe('check', () => {
   it.each(WRONG.map(([code, records, more = []]) => ({ code, records, more })))(
@@ -83,16 +126,14 @@ describe('check', () => {
   );
 
   it('has a wrong dataset for every code', () => {
-    expect([...new Set([...WRONG.map(([code]) => code), 'text-differs', 'special-token'])].sort()).toEqual(
-      [...FINDING_CODES].sort(),
-    );
+    expect([...new Set([...WRONG.map(([code]) => code), ...WITH_MORE])].sort()).toEqual([...FINDING_CODES].sort());
     for (const code of FINDING_CODES) expect(code).toMatch(/^[a-z]+(-[a-z]+)*$/);
   });
 
   it('finds nothing in a right dataset', async () => {
     const right = [
       sampleRecord(),
-      sampleRecord({ partition: 'B2' }),
+      sampleRecord({ partition: 'B2', id: 'a' }),
       sampleRecord({
         id: 'b',
         turns: continuingTurns([
@@ -101,7 +142,10 @@ describe('check', () => {
         ]),
       }),
     ];
-    expect(await check(right)).toEqual({ records: 3, findings: [], drift: { rows: 0, differing: 0 } });
+    expect(await check(right)).toEqual({
+      ...{ records: 3, findings: [], drift: { rows: 0, differing: 0 } },
+      decoded: { rows: 0, differing: 0 },
+    });
   });
 
   it('finds no error in any right record, only what its flags say', async () => {
@@ -117,30 +161,30 @@ describe('check', () => {
     const right = sampleRecord({ turns: [sampleTurn({ text: 'TU' })] });
     const wrong = sampleRecord({ id: 'w', turns: [sampleTurn({ text: 'TV' })] });
     const result = await check([right, wrong, sampleRecord({ ...inexact, id: 'i' })], { decoder });
-    expect(result.drift).toEqual({ rows: 2, differing: 1 });
+    expect(result.decoded).toEqual({ rows: 2, differing: 1 });
     expect(result.findings[0]).toMatchObject({ code: 'text-differs', count: 1, exampleIds: ['B1/w'] });
   });
 
   it('tells a special token inside an answer from ids that are not the text', async () => {
     const leaking = sampleRecord({ turns: [sampleTurn({ outputIds: [20, SPECIAL_ID, 21, STOP_ID], text: 'TU' })] });
-    const { findings, drift } = await check([leaking], { decoder });
+    const { findings, decoded } = await check([leaking], { decoder });
     expect(findings).toMatchObject([{ code: 'special-token', severity: 'warning', count: 1 }]);
-    expect(drift).toEqual({ rows: 1, differing: 0 });
+    expect(decoded).toEqual({ rows: 1, differing: 0 });
   });
 
   it('finds the parts of an answer whose reasoning the engine split off', async () => {
     const turn = (reasoning: string) =>
       sampleRecord({ turns: [sampleTurn({ outputIds: [8, 9, 0, 20, STOP_ID], reasoning, text: ' T ' })] });
-    expect((await check([turn('HI')], { decoder })).drift.differing).toBe(0);
-    expect((await check([turn('HO')], { decoder })).drift.differing).toBe(1);
+    expect((await check([turn('HI')], { decoder })).decoded.differing).toBe(0);
+    expect((await check([turn('HO')], { decoder })).decoded.differing).toBe(1);
   });
 
   it('allows half a character at the end of a cut answer and nowhere else', async () => {
     const halves = { decode: () => 'a\uFFFD', isSpecial: () => false };
     const cut = (text: string) => check([sampleRecord({ turns: [sampleTurn({ outputIds: [20], text })] })], { decoder: halves });
-    expect((await cut('a')).drift.differing).toBe(0);
-    expect((await cut('a\uFFFD\uFFFD')).drift.differing).toBe(0);
-    expect((await cut('\uFFFDa')).drift.differing).toBe(1);
+    expect((await cut('a')).decoded.differing).toBe(0);
+    expect((await cut('a\uFFFD\uFFFD')).decoded.differing).toBe(0);
+    expect((await cut('\uFFFDa')).decoded.differing).toBe(1);
   });
 
   it('does not check what is not known', async () => {
@@ -162,6 +206,28 @@ describe('check', () => {
     expect(hasErrors(result)).toBe(true);
     expect(hasErrors(await check(cut))).toBe(false);
     expect(FINDINGS.truncated.severity).toBe('warning');
+  });
+
+  it('finds prompts that are on a list of benchmark prompts', async () => {
+    const records = [sampleRecord(), sampleRecord({ id: 'o', messages: [said] })];
+    const benchmarks = indexBenchmarks([said.content.toUpperCase()]);
+    const { findings } = await check(records, { benchmarks });
+    expect(findings).toMatchObject([{ code: 'benchmark-overlap', severity: 'warning', count: 1, exampleIds: ['B1/o'] }]);
+  });
+
+  it('keeps the first of near duplicates, so that leaving out what is found leaves nothing to find', async () => {
+    const records = ['a', 'b', 'c'].map((id) => sampleRecord({ id, messages: [said] }));
+    const found = await findIds('near-duplicate', { ...facts, records: streamOf(records) });
+    expect([...found]).toEqual(['B1/b', 'B1/c']);
+    const rest = records.filter(({ id }) => !found.has(`B1/${id}`));
+    expect((await check(rest)).findings).toEqual([]);
+  });
+
+  it('says the length that rows are cut at', async () => {
+    const { findings } = await check([sampleRecord({ turns: [sampleTurn({ promptIds: numbers(20) })] })], { maxLength: 20 });
+    expect(findings).toMatchObject([{ code: 'supervision-cut', severity: 'error' }]);
+    expect(findings[0]?.sentence).toContain('cuts rows at 20 tokens');
+    expect(findings[0]?.next).toContain('aerie check runs/x --max-length N');
   });
 
   it('names the records that have a finding, and what one record shows by itself', async () => {

@@ -2,15 +2,23 @@
  * The acceptance test of a run's records: everything a trainer would trip over later, said now, with counts and examples.
  *
  * Promises: every record is looked at; a record has each code at most once, so `count` is in records and `share` is
- * count / records; findings come errors first, then by count. Memory holds one record and the set of keys.
+ * count / records; findings come errors first, then by count. What only the whole run shows (a key that comes twice, a near
+ * duplicate) is found of the later record, so that the first can be kept. Memory holds one record, and for each record its
+ * key and 0.2 KB to find near duplicates by: about 0.3 GB for a million.
  * It reads only. A record that is wrong is a finding, never an exception; what `records` throws passes through.
  */
+import type { BenchmarkPrompts } from './findings/benchmark-overlap.ts';
 import { type AnswerDecoder, countDecodeDifferences, type DecodeCount, hasSpecialInside } from './findings/decode-findings.ts';
 import { type CheckFacts, FINDING_CODES, type FindingCode, FINDINGS, type Severity } from './findings/codes.ts';
+import { type Drift, findDrift, type Renderer } from './findings/drift-findings.ts';
+import { DEFAULT_MAX_LENGTH, findInLengths } from './findings/length-findings.ts';
+import { openNearDuplicates } from './findings/near-duplicates.ts';
+import { formatCount } from '../base/units.ts';
 import { findRecordProblem } from '../shard/parse-record.ts';
 import type { TrainingRecord } from '../shard/record.ts';
+import type { Decoder } from '../tokens/decoder.ts';
 import { findInTexts } from './findings/text-findings.ts';
-import { findInTokens } from './findings/token-findings.ts';
+import { findInTokens, isLooping } from './findings/token-findings.ts';
 import { findInTurns } from './findings/turn-findings.ts';
 
 /** Stands in `records` for a record whose bytes could not be read back. */
@@ -21,11 +29,16 @@ export interface UnreadableRecord {
   readonly unreadable: string;
 }
 
+/** The run's tokenizer: decoding always, rendering and encoding where it has a chat template. */
+export type CheckDecoder = AnswerDecoder & Partial<Renderer & Pick<Decoder, 'specialTexts'>>;
+
 export interface CheckRequest extends CheckFacts {
   /** What claims to be `TrainingRecord`s, parsed and not yet trusted (the shape is checked here), and `UnreadableRecord`s. */
   readonly records: AsyncIterable<unknown>;
-  /** Without it, ids are not compared with texts. */
-  readonly decoder?: AnswerDecoder;
+  /** Without it, ids are not compared with texts, and nothing is rendered anew. */
+  readonly decoder?: CheckDecoder;
+  /** Prompts that later measurements are made with. */
+  readonly benchmarks?: BenchmarkPrompts;
   /** How the run was named, for `next`. */
   readonly run: string;
   readonly signal?: AbortSignal;
@@ -47,24 +60,23 @@ export interface Finding {
 export interface CheckResult {
   readonly records: number;
   readonly findings: readonly Finding[];
-  /**
-   * Answers that were decoded with the model's tokenizer, and those whose ids are not their text; both 0 without a decoder.
-   * Rendering the conversation and encoding it anew, which trainers that take text do, is not compared in this version.
-   */
+  /** Token rows whose conversation was rendered and encoded anew, and those that gave other ids; both 0 without a chat template. */
   readonly drift: DecodeCount;
+  /** Answers that were decoded with the model's tokenizer, and those whose ids are not their text; both 0 without a decoder. */
+  readonly decoded: DecodeCount;
 }
 
 const MOST_EXAMPLES = 10; // enough to see a pattern; `--json` readers asked for no more
 
 export async function checkRun(request: CheckRequest): Promise<CheckResult> {
   const tally = new Map<FindingCode, { count: number; exampleIds: string[] }>();
+  const drift = { rows: 0, differing: 0 };
+  const decoded = { rows: 0, differing: 0 };
   let records = 0;
-  let rows = 0;
-  let differing = 0;
-  for await (const { key, codes, drift } of examineAll(request)) {
+  for await (const { key, codes, ...counts } of examineAll(request)) {
     records += 1;
-    rows += drift.rows;
-    differing += drift.differing;
+    add(drift, counts.drift);
+    add(decoded, counts.decoded);
     for (const code of codes) {
       const entry = tally.get(code) ?? { count: 0, exampleIds: [] };
       entry.count += 1;
@@ -74,10 +86,10 @@ export async function checkRun(request: CheckRequest): Promise<CheckResult> {
   }
   const findings = FINDING_CODES.flatMap((code) => {
     const entry = tally.get(code);
-    return entry === undefined ? [] : [finding(code, { ...entry, records, run: request.run })];
+    return entry === undefined ? [] : [finding(code, { ...entry, records }, request)];
   });
   findings.sort((a, b) => rank(a) - rank(b) || b.count - a.count);
-  return { records, findings, drift: { rows, differing } };
+  return { records, findings, drift, decoded };
 }
 
 export function hasErrors(result: CheckResult): boolean {
@@ -85,7 +97,7 @@ export function hasErrors(result: CheckResult): boolean {
 }
 
 /** What one record shows by itself; what only the whole run shows (a key that comes twice) takes `findIds`. */
-export function findingsOf(record: TrainingRecord, facts: CheckFacts, decoder?: AnswerDecoder): Set<FindingCode> {
+export function findingsOf(record: TrainingRecord, facts: CheckFacts, decoder?: CheckDecoder): Set<FindingCode> {
   return examine(record, decoder === undefined ? facts : { ...facts, decoder }).codes;
 }
 
@@ -100,35 +112,73 @@ export async function findIds(code: FindingCode | readonly FindingCode[], reques
 interface Examined {
   readonly codes: Set<FindingCode>;
   readonly drift: DecodeCount;
+  readonly decoded: DecodeCount;
 }
 
-/** Every record once, in order. What only the whole run shows is found of the later record, so that the first can be kept. */
+/** Every record once, in order. */
 async function* examineAll(request: CheckRequest): AsyncGenerator<Examined & { readonly key: string }> {
   const keys = new Set<string>();
+  const nearDuplicates = openNearDuplicates();
   let place = 0;
   for await (const value of request.records) {
     request.signal?.throwIfAborted();
     place += 1;
-    const { codes, drift } = examine(value, request);
+    const examined = examine(value, request);
+    const { codes } = examined;
     const key = keyOf(value, place);
     if (keys.has(key)) codes.add('duplicate-key');
     keys.add(key);
-    yield { key, codes, drift };
+    // What cannot be read or is there twice is no text to compare others with.
+    if (isRecord(value) && !codes.has('duplicate-key')) {
+      if (nearDuplicates.isRepeated(textOf(value))) codes.add('near-duplicate');
+      if (overlaps(value, request.benchmarks)) codes.add('benchmark-overlap');
+    }
+    yield { key, ...examined };
   }
 }
 
+/** Everything that was said. */
+function textOf({ messages, turns }: TrainingRecord): string {
+  return [...messages.map(({ content }) => content), ...turns.flatMap(({ reasoning, text }) => [reasoning, text])].join('\n');
+}
+
+function overlaps({ messages }: TrainingRecord, benchmarks: BenchmarkPrompts | undefined): boolean {
+  return benchmarks !== undefined && messages.some(({ role, content }) => role === 'user' && benchmarks.overlaps(content));
+}
+
+function add(sum: { rows: number; differing: number }, { rows, differing }: DecodeCount): void {
+  sum.rows += rows;
+  sum.differing += differing;
+}
+
+const NONE: DecodeCount = { rows: 0, differing: 0 };
+const NO_DRIFT: Drift = { ...NONE, codes: [] };
+
 type Facts = CheckFacts & Pick<CheckRequest, 'decoder'>;
 
-function examine(value: unknown, request: Facts): Examined {
-  const drift: DecodeCount = { rows: 0, differing: 0 };
-  if (isUnreadable(value)) return { codes: new Set(['record-unreadable']), drift };
-  if (!isRecord(value)) return { codes: new Set(['record-shape']), drift };
-  const codes = new Set<FindingCode>([...findInTokens(value, request), ...findInTurns(value), ...findInTexts(value)]);
-  if (request.decoder === undefined || codes.has('id-out-of-range')) return { codes, drift };
-  const decoded = countDecodeDifferences(value, request, request.decoder);
+function examine(value: unknown, facts: Facts): Examined {
+  if (isUnreadable(value)) return { codes: new Set(['record-unreadable']), drift: NONE, decoded: NONE };
+  if (!isRecord(value)) return { codes: new Set(['record-shape']), drift: NONE, decoded: NONE };
+  const { decoder } = facts;
+  const codes = new Set<FindingCode>([
+    ...findInTokens(value, facts),
+    ...findInLengths(value, facts),
+    ...findInTurns(value),
+    ...findInTexts(value, decoder?.specialTexts),
+  ]);
+  if (isLooping(value)) codes.add('repetition-loop');
+  if (decoder === undefined || codes.has('id-out-of-range')) return { codes, drift: NONE, decoded: NONE };
+  const decoded = countDecodeDifferences(value, facts, decoder);
   if (decoded.differing > 0) codes.add('text-differs');
-  if (hasSpecialInside(value, request, request.decoder)) codes.add('special-token');
-  return { codes, drift: decoded };
+  if (hasSpecialInside(value, facts, decoder)) codes.add('special-token');
+  // A conversation whose turns do not fit its messages has no rendering to compare with.
+  const drift = codes.has('message-order') ? NO_DRIFT : driftOf(value, decoder);
+  for (const code of drift.codes) codes.add(code);
+  return { codes, drift, decoded };
+}
+
+function driftOf(record: TrainingRecord, { encode, renderChat }: CheckDecoder): Drift {
+  return encode === undefined ? NO_DRIFT : findDrift(record, { encode, renderChat });
 }
 
 function isUnreadable(value: unknown): value is UnreadableRecord {
@@ -143,11 +193,13 @@ function keyOf(value: unknown, place: number): string {
 
 function finding(
   code: FindingCode,
-  seen: { readonly count: number; readonly exampleIds: readonly string[]; readonly records: number; readonly run: string },
+  seen: { readonly count: number; readonly exampleIds: readonly string[]; readonly records: number },
+  { run, maxLength = DEFAULT_MAX_LENGTH }: Pick<CheckRequest, 'run' | 'maxLength'>,
 ): Finding {
   const { severity, sentence, next } = FINDINGS[code];
-  const { count, exampleIds, records, run } = seen;
-  return { code, severity, sentence, count, share: count / records, exampleIds, next: next.replaceAll('RUN', run) };
+  const { count, exampleIds, records } = seen;
+  const filled = (text: string) => text.replaceAll('LENGTH', formatCount(maxLength)).replaceAll('RUN', run);
+  return { code, severity, sentence: filled(sentence), count, share: count / records, exampleIds, next: filled(next) };
 }
 
 function rank(entry: Finding): number {

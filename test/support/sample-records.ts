@@ -38,7 +38,10 @@ export function sampleRecord(change: Partial<TrainingRecord> = {}): TrainingReco
     v: 1,
     id: 'abc',
     partition: 'B1',
-    messages: turns.map((_turn, index) => sampleMessage('user', `question ${index}`)),
+    // Another id is another prompt: records that say the same are near duplicates.
+    messages: turns.map((_turn, index) =>
+      sampleMessage('user', `question ${index}${change.id === undefined ? '' : ` of ${change.id}`}`),
+    ),
     tools: [],
     turns,
     exact: true,

@@ -1,17 +1,23 @@
 import { runCheck } from '../../app/check.ts';
-import type { CommonFlags } from '../flags.ts';
+import type { CheckFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
 import { perform } from '../perform.ts';
-import { renderCheck } from '../render/check.ts';
+import { checkData, renderCheck } from '../render/check.ts';
 import { openTerminal } from '../terminal.ts';
 
-export async function check(this: CliContext, flags: CommonFlags, target: string): Promise<void> {
+export async function check(this: CliContext, flags: CheckFlags, target: string): Promise<void> {
+  const { maxLength, benchmarks } = flags;
   await perform(this, {
     command: 'check',
     json: flags.json,
     terminal: openTerminal(this.node, flags.json),
-    operation: (context) => runCheck({ run: target }, context),
+    operation: (context) =>
+      runCheck(
+        { run: target, ...(maxLength === undefined ? {} : { maxLength }), ...(benchmarks === undefined ? {} : { benchmarks }) },
+        context,
+      ),
     render: renderCheck,
+    data: checkData,
     isNo: (report) => report.hasErrors || report.records === 0,
   });
 }

@@ -1,7 +1,8 @@
 /**
  * The closed table of what `aerie check` can find. An error means that the records contradict themselves or their format:
- * do not train on them. A warning means that they are right and something about them should be known.
- * `RUN` in `next` stands for the run as it was named on the command line.
+ * do not train on them; or that a trainer would drop them or learn something else from them without a word. A warning means
+ * that they are right and something about them should be known.
+ * `RUN` in `next` stands for the run as it was named on the command line, `LENGTH` for the length that rows are cut at.
  */
 export type Severity = 'error' | 'warning';
 
@@ -13,6 +14,8 @@ export interface FindingKind {
   readonly next: string;
 }
 
+const leaveOut = (code: string) => `aerie export RUN --for specforge --without ${code}   leaves them out, with the count`;
+const askAgain = (code: string) => `aerie run RUN --redo ${code}   asks them again; or ${leaveOut(code)}`;
 const REPORT = 'aerie check RUN --json   shows the ids; please report it, the records are kept as they are';
 
 export const FINDINGS = {
@@ -38,6 +41,12 @@ export const FINDINGS = {
     sentence: 'are said to be exact and lack the ids of a prompt or an answer, so that nothing is supervised',
     next: REPORT,
   },
+  'supervision-cut': {
+    severity: 'error',
+    sentence:
+      'have a prompt so long that a trainer which cuts rows at LENGTH tokens sees nothing of the answer, and drops the row without a word',
+    next: `${leaveOut('supervision-cut')}; or train with a greater length and say so: aerie check RUN --max-length N`,
+  },
   'longer-than-context': {
     severity: 'error',
     sentence: 'have a prompt and answer longer than the context the server was launched with',
@@ -57,7 +66,7 @@ export const FINDINGS = {
   'stop-id-missing': {
     severity: 'error',
     sentence: "ended by 'stop' without a stop id at the end",
-    next: 'aerie export RUN   is safe, but the drafter will not learn to end; look at the stop ids of the model',
+    next: 'aerie export RUN --for specforge   is safe, but the drafter will not learn to end; look at the stop ids of the model',
   },
   'stop-id-unexpected': {
     severity: 'error',
@@ -72,32 +81,87 @@ export const FINDINGS = {
   'unpaired-surrogate': {
     severity: 'error',
     sentence: 'hold half a character (an unpaired surrogate) in a text',
-    next: 'aerie export RUN   leaves them out of conversations; token rows are not touched by it',
+    next: 'aerie export RUN --for specforge   leaves them out of conversations; token rows are not touched by it',
   },
   'nul-character': {
     severity: 'warning',
     sentence: 'hold a NUL character in a text',
-    next: 'aerie export RUN   leaves them out of conversations; token rows are not touched by it',
+    next: 'aerie export RUN --for specforge   leaves them out of conversations; token rows are not touched by it',
   },
   'think-marker': {
     severity: 'warning',
     sentence: 'hold <think> or </think> in an answer',
-    next: 'start the server with its reasoning parser; aerie export RUN leaves these out of conversations',
+    next: 'start the server with its reasoning parser; aerie export RUN --for specforge   leaves these out of conversations',
   },
   'empty-content': {
     severity: 'warning',
     sentence: 'hold an empty message or answer',
-    next: 'aerie export RUN   leaves them out of conversations',
+    next: askAgain('empty-content'),
   },
   'special-token': {
     severity: 'warning',
     sentence: 'hold a special token inside an answer, which its text does not show',
     next: 'aerie check RUN --json   shows which; token rows keep it, conversations do not',
   },
+  'template-marker': {
+    severity: 'warning',
+    sentence: 'hold in a text what chat templates write between messages (<|im_start|>, [INST] …)',
+    next: `${leaveOut('template-marker')}; token rows are right, a trainer that renders text finds answers where none are`,
+  },
+  'repetition-loop': {
+    severity: 'warning',
+    sentence: 'have an answer that says the same stretch of tokens again and again',
+    next: askAgain('repetition-loop'),
+  },
+  refusal: {
+    severity: 'warning',
+    sentence: 'have an answer that begins by refusing',
+    next: leaveOut('refusal'),
+  },
+  'near-duplicate': {
+    severity: 'warning',
+    sentence: 'say nearly what an earlier record says, prompt and answer together',
+    next: leaveOut('near-duplicate'),
+  },
+  'benchmark-overlap': {
+    severity: 'warning',
+    sentence: 'have a prompt in common with the list of benchmark prompts: what is measured on it later will flatter',
+    next: leaveOut('benchmark-overlap'),
+  },
+  'prompt-drift': {
+    severity: 'warning',
+    sentence: "have prompt ids that are not what the run folder's chat template and tokenizer make of the messages",
+    next: 'aerie export RUN --for speculators   has the ids that served; trainers that render text need the template that served',
+  },
+  'answer-drift': {
+    severity: 'warning',
+    sentence: 'have an answer that the tokenizer splits otherwise than the model wrote it',
+    next: 'aerie export RUN --for speculators   has the ids that the model wrote; rows of text lose them',
+  },
+  'template-refuses': {
+    severity: 'warning',
+    sentence: 'are refused by the chat template, so that they were not compared and no trainer can render them',
+    next: leaveOut('template-refuses'),
+  },
+  'row-cut': {
+    severity: 'warning',
+    sentence: 'are longer than LENGTH tokens: a trainer cuts the answer there, and its end is not learnt',
+    next: 'train with a greater length and say so: aerie check RUN --max-length N; or keep answers shorter by sampling.max-tokens',
+  },
+  'tool-result-missing': {
+    severity: 'warning',
+    sentence: 'end with a tool call for which the source has no result',
+    next: `add the results to the source, or ${leaveOut('tool-result-missing')}`,
+  },
+  'history-stripped': {
+    severity: 'warning',
+    sentence: 'have earlier reasoning that the template drops from the history: each turn becomes a row of its own',
+    next: 'aerie export RUN --for specforge   nothing else to do: each row is what the engine was given',
+  },
   'history-retokenised': {
     severity: 'warning',
     sentence: 'have turns that do not continue the one before exactly: each turn becomes a row of its own',
-    next: 'aerie export RUN   nothing to do; a template that drops earlier reasoning does this',
+    next: 'aerie export RUN --for specforge   nothing else to do: each row is what the engine was given',
   },
   truncated: {
     severity: 'warning',
@@ -122,4 +186,6 @@ export interface CheckFacts {
   readonly stopIds: readonly number[];
   /** Most tokens of prompt + answer; 0 = unknown. */
   readonly contextTokens: number;
+  /** A trainer cuts rows here. Left out: `DEFAULT_MAX_LENGTH`. */
+  readonly maxLength?: number;
 }

@@ -1,7 +1,9 @@
-/** Family: the ids of an exact record — their range, their number, their length, how an answer ends. Pure. */
+/** Family: the ids of an exact record — their range, their number, their length, how an answer ends, whether it loops. Pure. */
 import type { RecordTurn, TrainingRecord } from '../../shard/record.ts';
 import { isIdBelow } from '../token-rows.ts';
 import type { CheckFacts, FindingCode } from './codes.ts';
+import { hasLoop } from './repetition.ts';
+import { hashWord, wordsOf } from './words.ts';
 
 export function findInTokens(record: TrainingRecord, facts: CheckFacts): Set<FindingCode> {
   const found = new Set<FindingCode>();
@@ -18,6 +20,11 @@ export function findInTokens(record: TrainingRecord, facts: CheckFacts): Set<Fin
     if (facts.stopIds.length > 0) for (const code of findInEnding(turn, facts.stopIds)) found.add(code);
   }
   return found;
+}
+
+/** Does an answer run in a loop? By ids; without them the words must do. */
+export function isLooping({ exact, turns }: TrainingRecord): boolean {
+  return turns.some(({ outputIds, text }) => hasLoop(exact ? outputIds : wordsOf(text).map((word) => hashWord(word))));
 }
 
 /** A stop id at the end if and only if the engine says that the answer stopped; a tool call may end either way. */

@@ -1,12 +1,12 @@
 /** Family: how the turns of a record hang together, and whether its flags say so. Pure. */
 import type { TrainingRecord } from '../../shard/record.ts';
-import { isOrdered } from '../conversation-rows.ts';
+import { findNextTurn } from '../../shard/walk-conversation.ts';
 import { continuesThroughout } from '../token-rows.ts';
 import type { FindingCode } from './codes.ts';
 
 export function findInTurns(record: TrainingRecord): Set<FindingCode> {
   const found = new Set<FindingCode>();
-  if (!isOrdered(record)) found.add('message-order');
+  for (const code of findInOrder(record)) found.add(code);
   const isTruncated = record.turns.some((turn) => turn.finish === 'length');
   if (isTruncated) found.add('truncated');
   if (isTruncated !== record.flags.includes('truncated')) found.add('flags-differ');
@@ -27,7 +27,19 @@ function findInContinuation(record: TrainingRecord): FindingCode[] {
   // A turn may begin anew or continue the whole; anything between is no prompt that an engine was sent.
   if (!everyTurnIsWholeOrNew(record)) return ['turn-does-not-continue'];
   if (continuesThroughout(record.turns)) return isFlagged ? ['flags-differ'] : [];
-  return [isFlagged ? 'history-retokenised' : 'turn-does-not-continue'];
+  if (!isFlagged) return ['turn-does-not-continue'];
+  return [record.turns.slice(0, -1).some(({ reasoning }) => reasoning !== '') ? 'history-stripped' : 'history-retokenised'];
+}
+
+/** System messages only at the beginning, a user after them, and exactly the answers that the conversation asks for. */
+function findInOrder(record: TrainingRecord): FindingCode[] {
+  const { messages, turns, flags } = record;
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  const isOpened = messages[first]?.role === 'user' && messages.slice(first).every(({ role }) => role !== 'system');
+  const end = findNextTurn(messages, turns);
+  if (!isOpened || end.kind === 'ask' || findNextTurn(messages, turns.slice(0, -1)).kind === 'over') return ['message-order'];
+  if (end.isMissingToolResult !== flags.includes('tool-result-missing')) return ['flags-differ'];
+  return end.isMissingToolResult ? ['tool-result-missing'] : [];
 }
 
 function everyTurnIsWholeOrNew(record: TrainingRecord): boolean {
