@@ -4,14 +4,14 @@ import { expect, test } from 'vitest';
 import type { TurnRequest } from '../engine/dialect.ts';
 import { computeDeadlineMs, deadlineOf } from './deadline.ts';
 
-test('an answer alone has a second a token, twenty prompt bytes a second, and two minutes', () => {
-  expect(computeDeadlineMs({ maxTokens: 1000, promptBytes: 2000, inFlight: 1, sequences: 0 })).toBe(120_000 + 1_100_000);
+test('an answer alone has a second a token, five prompt bytes a second, and five minutes', () => {
+  expect(computeDeadlineMs({ maxTokens: 1000, promptBytes: 2000, inFlight: 1, sequences: 0 })).toBe(300_000 + 1_400_000);
 });
 
 test('where the engine says how many it works on at once, the queue is counted', () => {
   const asked = { maxTokens: 100, promptBytes: 0, inFlight: 64 };
-  expect(computeDeadlineMs({ ...asked, sequences: 8 })).toBe(120_000 + 8 * 100_000);
-  expect(computeDeadlineMs({ ...asked, sequences: 0 })).toBe(120_000 + 100_000);
+  expect(computeDeadlineMs({ ...asked, sequences: 8 })).toBe(300_000 + 8 * 100_000);
+  expect(computeDeadlineMs({ ...asked, sequences: 0 })).toBe(300_000 + 100_000);
 });
 
 test('more of anything never shortens it', () => {

@@ -13,11 +13,14 @@ export interface Asked {
   readonly sequences: number;
 }
 
-/** Slower than any engine worth using: an 8-sequence CPU batch gives each request about 8 tokens/s, prefill about 190. */
+/**
+ * Slower than any engine worth using. An 8-sequence CPU batch gives each request about 8 tokens/s and a prefill of about
+ * 25 tokens/s; on two cores shared with five times their load, prompts of 1,500 tokens were seen to take 300 s.
+ */
 const SLOWEST_DECODE_TOKENS_PER_S = 1;
-const SLOWEST_PREFILL_BYTES_PER_S = 20;
-/** Connecting, queueing for a scheduler tick, compiling a kernel at first use. */
-const SLACK_MS = 120_000;
+const SLOWEST_PREFILL_BYTES_PER_S = 5;
+/** Connecting, queueing for a scheduler tick, compiling a kernel at first use (minutes for some). */
+const SLACK_MS = 300_000;
 
 export function computeDeadlineMs(asked: Asked): number {
   const rounds = asked.sequences > 0 ? Math.ceil(asked.inFlight / asked.sequences) : 1;
