@@ -92,7 +92,8 @@ def broken_copies(path, folder):
     for name in ("torn-line", "stray-file"):
         place = Path(folder, name)
         place.mkdir(parents=True, exist_ok=True)
-        torn = text[: text.rindex("\n", 0, -1) + 20] + "\n" if name == "torn-line" else text
+        last_line = text.rfind("\n", 0, -1) + 1
+        torn = text[: last_line + 20] + "\n" if name == "torn-line" else text
         Path(place, Path(path).name).write_text(torn, encoding="utf-8")
         if name == "stray-file":
             Path(place, "manifest.json").write_text('{\n  "input_ids": "none",\n  "rows": {"a": 1}\n}\n', encoding="utf-8")

@@ -24,6 +24,7 @@ def run(job):
     check(job, "SpecForge", "validate_regenerated_data, conversations/", specforge_conversations)
     check(job, "speculators", "load_raw_dataset, tokens/ and single parts", speculators_load)
     check(job, "Model-Optimizer", "ShardedDataset._load_dataset, messages/", modelopt_load)
+    check(job, "datasets", "load_dataset, parquet/", parquet_load)
     check(job, "Automodel", "_load_openai_messages and _normalize_messages", automodel_load)
 
 
@@ -37,13 +38,14 @@ def read_offline(job, target):
     if target == "parquet":
         raise Skip("the reader has the standard library alone, which has no Parquet")
     tokenizer = ByteLevelTokenizer(job.tokenizer)
-    rows, problems = read_export(target, folder, tokenizer)
-    if problems:
-        raise Refused(f"{len(problems)} problems: " + "; ".join(problems[:5]))
+    read = read_export(target, folder, tokenizer)
+    if read.problems:
+        raise Refused(f"{len(read.problems)} problems: " + "; ".join(read.problems[:5]))
     for name, broken in write_controls(folder, Path(job.scratch, "offline", target)):
-        if not read_export(target, broken, tokenizer)[1]:
+        if not read_export(target, broken, tokenizer).problems:
             raise Refused(f"control: the reader took a broken file ({name})")
-    return rows, f"standard library, Python {sys.version.split()[0]}"
+    how = f"Python {sys.version.split()[0]} alone; {read.summary()}"
+    return len(read.tokens) + len(read.conversations), how
 
 
 def load_by_path(name, path):
@@ -174,3 +176,32 @@ def automodel_load(job):
     broken = broken_copies(files[0], Path(job.scratch, "automodel"))["torn-line"]
     must_refuse("torn-line", lambda: cut["_load_openai_messages"]([str(next(Path(broken).iterdir()))]))
     return len(rows), how
+
+
+def parquet_load(job):
+    """No trainer's own code: three of the four read Parquet with this library."""
+    datasets = hugging_face_datasets()
+    if "parquet" not in job.exports:
+        raise Skip("aerie export does not know parquet")
+    folder = Path(job.exports["parquet"])
+    tables = {place.name: sorted(str(path) for path in place.glob("*.parquet")) for place in folder.iterdir() if place.is_dir()}
+    total = 0
+    for name, files in tables.items():
+        if not files:
+            raise Refused(f"{name}/ holds no .parquet file")
+        loaded = datasets.load_dataset("parquet", data_files=files, split="train")
+        total += len(loaded)
+        if name == "tokens":
+            same_tokens(job, loaded)
+        for row in loaded if name == "messages" else []:
+            expect(f"{row['id']}: the last message is by", row["messages"][-1]["role"], "assistant")
+    return total, f"datasets {datasets.__version__}; {', '.join(sorted(tables))}"
+
+
+def same_tokens(job, loaded):
+    """The same rows as in the JSON export, number for number."""
+    rows = {row["id"]: row for row in rows_of(job.files("specforge", "tokens"))}
+    expect("rows of tokens/", len(loaded), len(rows))
+    for row in loaded:
+        for column in ("input_ids", "loss_mask"):
+            expect(f"{row['id']}: {column}", row[column], rows[row["id"]][column])

@@ -8,13 +8,14 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 WHITE = re.compile(r"\s*\Z")
 THINK = re.compile(r"</?think>", re.IGNORECASE)
 
 
 def read_export(target, folder, tokenizer):
-    """-> (rows, problems) of one export folder."""
+    """-> what one export folder holds, and what is wrong with it."""
     problems = []
     seen = {"tokens": Shape(), "conversations": Shape()}
     kinds_of_folder = {}
@@ -33,7 +34,18 @@ def read_export(target, folder, tokenizer):
         if len(kinds) > 1:
             problems.append(f"{place}: two row shapes in one folder")
     problems.extend(check_both(seen["tokens"].rows, seen["conversations"].rows))
-    return len(seen["tokens"].rows) + len(seen["conversations"].rows), problems
+    return Read(seen["tokens"].rows, seen["conversations"].rows, problems)
+
+
+class Read(NamedTuple):
+    tokens: list
+    conversations: list
+    problems: list
+
+    def summary(self):
+        several = sum(row["metadata"]["turns"] > 1 for row in self.tokens)
+        cut = sum(row["metadata"]["is_truncated"] for row in self.tokens)
+        return f"{len(self.tokens)} token rows ({several} of several turns, {cut} cut), {len(self.conversations)} conversations"
 
 
 class Shape:
@@ -109,7 +121,7 @@ def check_tokens(row, tokenizer):
         return ["input_ids and loss_mask must be lists"]
     found = []
     if len(ids) != len(mask) or len(ids) < 2:
-        found.append(f"{len(ids)} ids and {len(mask)} mask values")
+        return [f"{len(ids)} ids and {len(mask)} mask values"]
     if any(type(bit) is not int or bit not in (0, 1) for bit in mask):
         found.append("the mask holds something besides 0 and 1")
     if sum(bit == 1 for bit in mask) == 0:
@@ -124,12 +136,14 @@ def check_tokens(row, tokenizer):
         found.append(f"one turn, but {len(blocks)} blocks of ones")
     if turns == 1 and mask and mask[-1] != 1:
         found.append("one turn, but the mask does not end with a one")
-    if ids and (ids[-1] in tokenizer.ends) != (metadata.get("finish_reason") == "stop"):
+    # A model may have several ids that end an answer, all of them special; the tokenizer names one.
+    has_stopped = metadata.get("finish_reason") == "stop"
+    if (has_stopped and ids[-1] not in tokenizer.added) or (not has_stopped and ids[-1] in tokenizer.ends):
         found.append(f"finish_reason is {metadata.get('finish_reason')} and the last id is {ids[-1]}")
     usage = metadata.get("usage", {})
     if usage.get("total_tokens") != len(ids) or usage.get("completion_tokens") != sum(mask):
         found.append("usage does not count the ids")
-    decoded = "\n\n".join(tokenizer.decode(block) for block in blocks)
+    decoded = "\n\n".join(tokenizer.decode(block) for block in blocks).replace("\x00", "\ufffd")  # text is for people: no NUL
     if isinstance(turns, int) and turns == len(blocks) and decoded != row.get("text"):
         found.append(f"the taught ids read {decoded[:60]!r}, text says {str(row.get('text'))[:60]!r}")
     return found

@@ -2,9 +2,11 @@
  * A small real run on the embedded engine, and its export for every trainer that `aerie export --for` knows: what the
  * trainers' own checks are run on. Nothing is downloaded: the model has random weights.
  *
- * What is in it, and why: two partitions (ids must stay unique over both), conversations of one to three turns, answers cut
- * at the cap (random weights seldom stop), and prompts with what has broken readers: U+2028, U+0085 and form feed (Python's
- * splitlines() takes them for line ends), quotes, emoji, accents, right-to-left text.
+ * What is in it, and why: several partitions (ids must stay unique over all), conversations of one to three turns, answers
+ * cut at the cap (random weights seldom stop), and prompts with what has broken readers: U+2028, U+0085 and form feed
+ * (Python's splitlines() takes them for line ends), quotes, emoji, accents, right-to-left text. Random bytes are seldom text,
+ * so a history of long answers is tokenised anew and each turn gets its row; partition C has answers of one token, many of
+ * which are text, so that there are rows of several turns too.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -31,7 +33,10 @@ const SOURCES = {
     [{ role: 'system', content: 'Speak in numbers.\n\nOnly.' }, user('three')],
     ...Array.from({ length: 5 }, (_, n) => [user(`question ${n}: the hen and the well`)]),
   ],
+  C: Array.from({ length: 8 }, (_, n) => [user(`one word, please: ${n}`), old, user('and one more')]),
 };
+
+const SAMPLING = { C: { 'max-tokens': 1 } };
 
 /**
  * @param {string} folder empty
@@ -49,8 +54,8 @@ export async function makeTinyExports(folder) {
       run: 'tiny',
       model: 'tiny.gguf',
       servers: [{ engine: 'embedded', flags: { threads: 1, context: 1024, sequences: 4 } }],
-      sampling: { temperature: 0.8, 'max-tokens': 24, seed: 11 },
-      partitions: Object.keys(SOURCES).map((name) => ({ name, from: `${name}.jsonl` })),
+      sampling: { temperature: 0.8, 'max-tokens': 96, seed: 11 },
+      partitions: Object.keys(SOURCES).map((name) => ({ name, from: `${name}.jsonl`, sampling: SAMPLING[name] })),
     }),
   );
   aerie(['run', 'run.yaml'], folder);
