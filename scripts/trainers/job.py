@@ -101,6 +101,28 @@ def broken_copies(path, folder):
     return copies
 
 
+def broken_tokens(source, target_folder):
+    """Broken copies of a token export: (name, folder) of each. A reader that takes one of them proves nothing."""
+    lines = None
+    for path in sorted(Path(source).rglob("*.jsonl")):
+        rows = path.read_text(encoding="utf-8").split("\n")[:-1]
+        if rows and "input_ids" in json.loads(rows[0]):
+            lines = rows
+            break
+    if lines is None:
+        return
+    first = json.loads(lines[0])
+    broken = {
+        "short-mask": [json.dumps({**first, "loss_mask": first["loss_mask"][:-1]}), *lines[1:]],
+        "torn-line": [*lines[:-1], lines[-1][: len(lines[-1]) // 2]],
+    }
+    for name, rows in broken.items():
+        folder = Path(target_folder, name)
+        folder.mkdir(parents=True, exist_ok=True)
+        Path(folder, "A.tokens-00000.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        yield name, str(folder)
+
+
 def cut_out(path, names, given):
     """Functions of a published file, run without importing what the rest of it needs (torch). `given`: their globals."""
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))

@@ -11,8 +11,9 @@ import sys
 import types
 from pathlib import Path
 
-from job import Refused, Skip, broken_copies, check, count_lines, cut_out, expect, must_refuse, rows_of
-from offline_reader import ByteLevelTokenizer, read_export, write_controls
+from byte_level_tokenizer import ByteLevelTokenizer
+from job import Refused, Skip, broken_copies, broken_tokens, check, count_lines, cut_out, expect, must_refuse, rows_of
+from offline_reader import read_export
 
 MAX_LENGTH = 8192
 
@@ -41,7 +42,7 @@ def read_offline(job, target):
     read = read_export(target, folder, tokenizer)
     if read.problems:
         raise Refused(f"{len(read.problems)} problems: " + "; ".join(read.problems[:5]))
-    for name, broken in write_controls(folder, Path(job.scratch, "offline", target)):
+    for name, broken in broken_tokens(folder, Path(job.scratch, "offline", target)):
         if not read_export(target, broken, tokenizer).problems:
             raise Refused(f"control: the reader took a broken file ({name})")
     how = f"Python {sys.version.split()[0]} alone; {read.summary()}"
@@ -80,7 +81,7 @@ def specforge_tokens(job):
         for task, row in zip(tasks, rows_of([file])):
             expect(f"{row['id']}: ids", task["input_ids"], row["input_ids"])
             expect(f"{row['id']}: mask", task["loss_mask"], row["loss_mask"])
-    for name, folder in write_controls(Path(files[0]).parent, Path(job.scratch, "specforge")):
+    for name, folder in broken_tokens(Path(files[0]).parent, Path(job.scratch, "specforge")):
         must_refuse(name, lambda folder=folder: read(next(str(p) for p in Path(folder).iterdir())))
     return count_lines(files), how
 

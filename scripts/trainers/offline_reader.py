@@ -5,7 +5,6 @@ writing and in checking there does not pass here. Each problem is one line `FILE
 """
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -226,46 +225,3 @@ def check_both(tokens, conversations):
             if "\n\n".join(answers[name]) != row.get("text"):
                 problems.append(f"{name}: token row and conversation hold different answers")
     return problems
-
-
-class ByteLevelTokenizer:
-    """Decoding of a byte-level BPE, from tokenizer.json alone."""
-
-    def __init__(self, folder):
-        spec = json.loads(Path(folder, "tokenizer.json").read_text(encoding="utf-8"))
-        config = json.loads(Path(folder, "tokenizer_config.json").read_text(encoding="utf-8"))
-        self.added = {entry["id"]: entry["content"] for entry in spec["added_tokens"]}
-        self.tokens = {index: token for token, index in spec["model"]["vocab"].items()} | self.added
-        self.size = max(self.tokens) + 1
-        end = config.get("eos_token")
-        end = end.get("content") if isinstance(end, dict) else end
-        self.ends = {index for index, token in self.tokens.items() if token == end}
-        printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-        rest = [byte for byte in range(256) if byte not in printable]
-        self.bytes = {chr(b): b for b in printable} | {chr(256 + n): b for n, b in enumerate(rest)}
-
-    def decode(self, ids):
-        plain = (letter for i in ids if i not in self.added for letter in self.tokens[i])
-        return bytes(self.bytes[letter] for letter in plain).decode("utf-8", errors="replace")
-
-
-def write_controls(source, target_folder):
-    """Broken copies of a token export: (name, folder) of each. A reader that takes one of them proves nothing."""
-    lines = None
-    for path in sorted(Path(source).rglob("*.jsonl")):
-        rows = path.read_text(encoding="utf-8").split("\n")[:-1]
-        if rows and "input_ids" in json.loads(rows[0]):
-            lines = rows
-            break
-    if lines is None:
-        return
-    first = json.loads(lines[0])
-    broken = {
-        "short-mask": [json.dumps({**first, "loss_mask": first["loss_mask"][:-1]}), *lines[1:]],
-        "torn-line": [*lines[:-1], lines[-1][: len(lines[-1]) // 2]],
-    }
-    for name, rows in broken.items():
-        folder = Path(target_folder, name)
-        os.makedirs(folder, exist_ok=True)
-        Path(folder, "A.tokens-00000.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
-        yield name, str(folder)

@@ -33,7 +33,7 @@ const SOURCES = {
     [{ role: 'system', content: 'Speak in numbers.\n\nOnly.' }, user('three')],
     ...Array.from({ length: 5 }, (_, n) => [user(`question ${n}: the hen and the well`)]),
   ],
-  C: Array.from({ length: 8 }, (_, n) => [user(`one word, please: ${n}`), old, user('and one more')]),
+  C: Array.from({ length: 8 }, (_, n) => [user(`one word,\u2028please: ${n}`), old, user('and one more')]),
 };
 
 const SAMPLING = { C: { 'max-tokens': 1 } };
