@@ -6,7 +6,7 @@ import { checkRun, type CheckResult, hasErrors } from '../delivery/check-run.ts'
 import { type BenchmarkPrompts, indexBenchmarks, parseBenchmarks } from '../delivery/findings/benchmark-overlap.ts';
 import type { OperationContext } from './context.ts';
 import { openRunDecoder } from './keep-tokenizer.ts';
-import { openForReading, readLiveValues, tokenFactsOf } from './read-run.ts';
+import { checkFactsOf, openForReading, readLiveValues } from './read-run.ts';
 
 export interface CheckInput {
   readonly run: string;
@@ -39,7 +39,7 @@ export async function runCheck(input: CheckInput, context: OperationContext): Pr
     const result = await checkRun({
       records: inTurn(partitions.map((partition) => () => readLiveValues(readable, partition))),
       ...(decoder === undefined ? {} : { decoder }),
-      ...tokenFactsOf(readable.ledger.identity()),
+      ...checkFactsOf(readable),
       ...(input.maxLength === undefined ? {} : { maxLength: input.maxLength }),
       ...(list === undefined ? {} : { benchmarks: list.index }),
       run: input.run,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AerieError } from '../base/errors.ts';
 import type { Facts } from '../base/events.ts';
 import type { UnreadableRecord } from '../delivery/check-run.ts';
+import type { CheckFacts } from '../delivery/findings/codes.ts';
 import type { Host } from '../host/host.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
@@ -38,6 +39,12 @@ export function tokenFactsOf(identity: Facts): { vocabularySize: number; stopIds
     stopIds: stopIds === '' ? [] : stopIds.split(',').map(Number),
     contextTokens: Number(identity['tokens.contextTokens'] ?? 0),
   };
+}
+
+/** All that is known of a run for judging its records. */
+export function checkFactsOf({ run, ledger }: ReadableRun): CheckFacts {
+  const templateKwargs = Object.fromEntries(run.partitions.map(({ name, ask }) => [name, ask.templateKwargs]));
+  return { ...tokenFactsOf(ledger.identity()), templateKwargs };
 }
 
 /** The live records of a partition as they stand in the shards, not judged: `check` judges. Bytes that are not what was committed are an `UnreadableRecord`. */

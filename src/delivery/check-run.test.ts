@@ -179,6 +179,17 @@ describe('check', () => {
     expect((await check([turn('HO')], { decoder })).decoded.differing).toBe(1);
   });
 
+  it('knows an answer that a stop text ended: its ids hold the stop text, its text does not', async () => {
+    const stopped = (text: string, stop: readonly string[]) => {
+      const turn = sampleTurn({ outputIds: [20, 21, 22, 23], text, finish: 'stop' });
+      return sampleRecord({ turns: [turn], sampling: { ...sampleRecord().sampling, stop } });
+    };
+    expect((await check([stopped('TU', ['V'])], { decoder })).findings).toEqual([]);
+    expect((await check([stopped('TX', ['V'])], { decoder })).findings).toMatchObject([{ code: 'text-differs' }]);
+    const { findings } = await check([stopped('TU', [])], { decoder });
+    expect(findings.map(({ code }) => code)).toEqual(['stop-id-missing', 'text-differs']);
+  });
+
   it('allows half a character at the end of a cut answer and nowhere else', async () => {
     const halves = { decode: () => 'a\uFFFD', isSpecial: () => false };
     const cut = (text: string) => check([sampleRecord({ turns: [sampleTurn({ outputIds: [20], text })] })], { decoder: halves });

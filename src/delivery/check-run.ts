@@ -172,13 +172,17 @@ function examine(value: unknown, facts: Facts): Examined {
   if (decoded.differing > 0) codes.add('text-differs');
   if (hasSpecialInside(value, facts, decoder)) codes.add('special-token');
   // A conversation whose turns do not fit its messages has no rendering to compare with.
-  const drift = codes.has('message-order') ? NO_DRIFT : driftOf(value, decoder);
+  const drift = codes.has('message-order') ? NO_DRIFT : driftOf(value, decoder, facts.templateKwargs?.[value.partition]);
   for (const code of drift.codes) codes.add(code);
   return { codes, drift, decoded };
 }
 
-function driftOf(record: TrainingRecord, { encode, renderChat }: CheckDecoder): Drift {
-  return encode === undefined ? NO_DRIFT : findDrift(record, { encode, renderChat });
+function driftOf(
+  record: TrainingRecord,
+  { encode, renderChat }: CheckDecoder,
+  kwargs?: Readonly<Record<string, unknown>>,
+): Drift {
+  return encode === undefined ? NO_DRIFT : findDrift(record, { encode, renderChat }, kwargs);
 }
 
 function isUnreadable(value: unknown): value is UnreadableRecord {

@@ -188,4 +188,6 @@ export interface CheckFacts {
   readonly contextTokens: number;
   /** A trainer cuts rows here. Left out: `DEFAULT_MAX_LENGTH`. */
   readonly maxLength?: number;
+  /** By partition, what its requests gave to the chat template beside the messages. Left out: nothing. */
+  readonly templateKwargs?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }

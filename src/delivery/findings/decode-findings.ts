@@ -20,8 +20,17 @@ export type AnswerDecoder = Pick<Decoder, 'decode' | 'isSpecial'>;
 
 export function countDecodeDifferences(record: TrainingRecord, facts: CheckFacts, decoder: AnswerDecoder): DecodeCount {
   if (!record.exact) return { rows: 0, differing: 0 };
-  const differing = record.turns.filter((turn) => !agrees(turn, withoutStop(turn, facts.stopIds), decoder)).length;
+  const differing = record.turns.filter(
+    (turn) => !agrees(turn, withoutStop(turn, facts.stopIds), decoder) && !isCutAtStop(turn, record.sampling.stop, decoder),
+  ).length;
   return { rows: record.turns.length, differing };
+}
+
+/** Engines leave a stop text, and what its last token holds beyond it, out of the text and never out of the ids. */
+function isCutAtStop(turn: RecordTurn, stopTexts: readonly string[], decoder: AnswerDecoder): boolean {
+  if (stopTexts.length === 0 || turn.finish !== 'stop') return false;
+  const decoded = decoder.decode(turn.outputIds);
+  return stopTexts.some((stop) => decoded.includes(stop) && agreesWithText(decoded.slice(0, decoded.indexOf(stop)), turn.text));
 }
 
 /** Does an answer hold a special token that is not its end? A conversation row does not show it, a token row does. */

@@ -75,6 +75,14 @@ describe('drift', () => {
     expect(findDrift(calling, run)).toEqual({ rows: 1, differing: 0, codes: [] });
   });
 
+  it('gives the template what the partition gave it beside the messages', () => {
+    const kind = tokenizer(`{{ 'kind' if be_kind else '' }}${TEMPLATE}`);
+    const promptIds = [...run.encode('kind'), ...asked('say it')];
+    const record = sampleRecord({ messages: [sampleMessage('user', 'say it')], turns: [turn(promptIds)] });
+    expect(findDrift(record, kind, { be_kind: true }).codes).toEqual([]);
+    expect(findDrift(record, kind).codes).toEqual(['prompt-drift']);
+  });
+
   it('says what the template refuses instead of comparing it', () => {
     const strict = tokenizer(`{{ raise_exception('no') }}`);
     expect(findDrift(oneTurn(), strict)).toEqual({ rows: 0, differing: 0, codes: ['template-refuses'] });

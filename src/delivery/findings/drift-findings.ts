@@ -28,14 +28,15 @@ export type Renderer = Pick<Decoder, 'encode' | 'renderChat'>;
 
 const NOTHING: Drift = { rows: 0, differing: 0, codes: [] };
 
-export function findDrift(record: TrainingRecord, tokenizer: Renderer): Drift {
-  if (!record.exact || tokenizer.renderChat === undefined) return NOTHING;
+export function findDrift(record: TrainingRecord, tokenizer: Renderer, kwargs: Readonly<Record<string, unknown>> = {}): Drift {
+  const { renderChat } = tokenizer;
+  if (!record.exact || renderChat === undefined) return NOTHING;
   const rows = tokenRowsOf(record.turns);
   const codes = new Set<FindingCode>();
   let compared = 0;
   let differing = 0;
   for (const { lastTurn, segments } of rows) {
-    const rendered = renderUpTo(record, lastTurn, tokenizer.renderChat);
+    const rendered = renderUpTo(record, lastTurn, (messages) => renderChat(messages, { ...toolsOf(record), ...kwargs }));
     if (rendered === undefined) {
       codes.add('template-refuses');
       continue;
@@ -59,7 +60,11 @@ function tokenRowsOf(turns: readonly RecordTurn[]): { readonly lastTurn: number;
 }
 
 /** The conversation up to and with the answer of a turn, or undefined where the template refuses it. */
-function renderUpTo(record: TrainingRecord, turn: number, render: NonNullable<Decoder['renderChat']>): string | undefined {
+function renderUpTo(
+  record: TrainingRecord,
+  turn: number,
+  render: (messages: readonly Readonly<Record<string, unknown>>[]) => string,
+): string | undefined {
   const answer = record.turns[turn];
   const asked = findNextTurn(record.messages, record.turns.slice(0, turn));
   if (answer === undefined || asked.kind !== 'ask') return undefined;
@@ -72,11 +77,15 @@ function renderUpTo(record: TrainingRecord, turn: number, render: NonNullable<De
     },
   ];
   try {
-    return render(messages, record.tools.length === 0 ? {} : { tools: record.tools.map(parsed) });
+    return render(messages);
   } catch (thrown) {
     if (thrown instanceof ChatTemplateError) return undefined;
     throw thrown;
   }
+}
+
+function toolsOf({ tools }: TrainingRecord): Readonly<Record<string, unknown>> {
+  return tools.length === 0 ? {} : { tools: tools.map(parsed) };
 }
 
 /** As vLLM and transformers hand it to the template: arguments of calls as objects. */

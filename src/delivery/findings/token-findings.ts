@@ -17,7 +17,7 @@ export function findInTokens(record: TrainingRecord, facts: CheckFacts): Set<Fin
     if (promptLength === 0 || outputLength === 0) found.add('ids-missing');
     if (turn.usage.prompt !== promptLength || turn.usage.completion !== outputLength) found.add('usage-differs');
     if (facts.contextTokens > 0 && promptLength + outputLength > facts.contextTokens) found.add('longer-than-context');
-    if (facts.stopIds.length > 0) for (const code of findInEnding(turn, facts.stopIds)) found.add(code);
+    if (facts.stopIds.length > 0) for (const code of findInEnding(turn, facts.stopIds, record.sampling.stop)) found.add(code);
   }
   return found;
 }
@@ -27,11 +27,11 @@ export function isLooping({ exact, turns }: TrainingRecord): boolean {
   return turns.some(({ outputIds, text }) => hasLoop(exact ? outputIds : wordsOf(text).map((word) => hashWord(word))));
 }
 
-/** A stop id at the end if and only if the engine says that the answer stopped; a tool call may end either way. */
-function findInEnding(turn: RecordTurn, stopIds: readonly number[]): FindingCode[] {
+/** A stop id at the end if and only if the engine says that the answer stopped; a tool call or a stop text may end it too. */
+function findInEnding(turn: RecordTurn, stopIds: readonly number[], stopTexts: readonly string[]): FindingCode[] {
   const last = turn.outputIds.at(-1);
   const endsWithStopId = last !== undefined && stopIds.includes(last);
-  if (turn.finish === 'stop' && !endsWithStopId) return ['stop-id-missing'];
+  if (turn.finish === 'stop' && !endsWithStopId && stopTexts.length === 0) return ['stop-id-missing'];
   const isUnexpected = turn.finish === 'length' && endsWithStopId;
   return isUnexpected || turn.endsWithStopId !== endsWithStopId ? ['stop-id-unexpected'] : [];
 }
