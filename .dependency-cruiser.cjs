@@ -25,6 +25,7 @@ const siblings = {
 const owners = {
   'node_modules/(execa|undici)/|^(node:)?child_process$': 'host',
   'node_modules/@huggingface/hub/': 'host',
+  'node_modules/hyparquet-writer/': 'delivery',
   'node_modules/@photostructure/sqlite/': 'ledger/sqlite',
   'node_modules/yaml/': 'spec',
   'node_modules/@huggingface/(jinja|tokenizers)/': 'tokens',

@@ -1,15 +1,32 @@
 /** `aerie export`: a run's live records as files that a trainer reads. The run itself is only read. */
 import { join, resolve } from 'node:path';
-import { exportNotes, type ExportResult, type ExportTarget } from '../delivery/export-manifest.ts';
+import { AerieError } from '../base/errors.ts';
+import { countsLine, exportNotes, type ExportResult } from '../delivery/export-manifest.ts';
 import { exportRun } from '../delivery/export-run.ts';
+import { EXPORT_TARGETS, type ExportTarget } from '../delivery/export-targets.ts';
+import { FINDING_CODES, type FindingCode } from '../delivery/findings/codes.ts';
+import type { PartitionCounters } from '../ledger/ledger.ts';
 import type { OperationContext } from './context.ts';
-import { openForReading, readLiveRecords, tokenFactsOf } from './read-run.ts';
+import { openForReading, tokenFactsOf } from './read-run.ts';
+import { findWithheld, readUnlessWithheld } from './withheld.ts';
 
 export interface ExportInput {
   readonly run: string;
   readonly target: ExportTarget;
   /** Left out: `export/TARGET` in the run folder. */
   readonly folder?: string;
+  /** Left out: all of them. */
+  readonly partitions?: readonly string[];
+  /** Records with one of these findings of `check` are left out. */
+  readonly without?: readonly string[];
+  /** Share of the prompts for `held-out/`. */
+  readonly heldOut?: number;
+  readonly extendMask?: boolean;
+  readonly counts?: boolean;
+  /** Size of the draft vocabulary; asks for counts too. */
+  readonly draftVocab?: number;
+  /** Size of the target's vocabulary, where the server did not say it or the model pads it. */
+  readonly targetVocab?: number;
 }
 
 export interface ExportReport extends ExportResult {
@@ -20,14 +37,24 @@ export interface ExportReport extends ExportResult {
 }
 
 export async function runExport(input: ExportInput, context: OperationContext): Promise<ExportReport> {
+  refuseFlags(input);
   const readable = await openForReading(input.run, context.host);
   try {
-    const partitions = readable.ledger.partitions();
+    const partitions = choosePartitions(readable.ledger.partitions(), input.partitions ?? []);
+    const facts = tokenFactsOf(readable.ledger.identity());
+    const vocabularySize = input.targetVocab ?? facts.vocabularySize;
+    const codes = (input.without ?? []) as readonly FindingCode[]; // refuseFlags has looked
+    const withheld = await findWithheld(readable, { codes, facts, run: input.run }, context);
+    const wantsCounts = input.counts === true || input.draftVocab !== undefined;
     const result = await exportRun({
-      sources: partitions.map(({ name }) => ({ partition: name, open: () => readLiveRecords(readable, name) })),
+      sources: partitions.map(({ name }) => ({ partition: name, open: () => readUnlessWithheld(readable, name, withheld) })),
       target: input.target,
       folder: input.folder === undefined ? join(readable.run.folder, 'export', input.target) : resolve(input.folder),
-      vocabularySize: tokenFactsOf(readable.ledger.identity()).vocabularySize,
+      vocabularySize,
+      extendMask: input.extendMask ?? false,
+      heldOut: input.heldOut ?? 0,
+      withheldBecause: ({ partition, id }) => withheld.get(`${partition}/${id}`),
+      ...(wantsCounts ? { counts: { draftVocabulary: input.draftVocab ?? 0, vocabularySize } } : {}),
       signal: context.drain,
     });
     const unfinished = partitions.reduce((sum, { waiting, leased }) => sum + waiting + leased, 0);
@@ -35,4 +62,38 @@ export async function runExport(input: ExportInput, context: OperationContext): 
   } finally {
     readable.ledger.close();
   }
+}
+
+function refuseFlags(input: ExportInput): void {
+  const { target, heldOut = 0, draftVocab = 1, targetVocab = 1, without = [] } = input;
+  if (!EXPORT_TARGETS.includes(target))
+    throw wrongFlag(`There is no trainer ${target}.`, `Give one of ${EXPORT_TARGETS.join(', ')}.`);
+  if (!(heldOut >= 0 && heldOut < 1))
+    throw wrongFlag(`--held-out ${heldOut} is no share.`, 'Give a number from 0 to below 1, such as 0.02.');
+  for (const size of [draftVocab, targetVocab]) {
+    if (!Number.isSafeInteger(size) || size < 1)
+      throw wrongFlag(`A vocabulary of ${size} is none.`, 'Give a whole number, such as 32000.');
+  }
+  if (input.extendMask === true && target !== 'specforge') {
+    throw wrongFlag(`--extend-mask is made for the way in which SpecForge shifts a mask, not for ${target}.`, 'Leave it out.');
+  }
+  const unknown = without.find((code) => !(FINDING_CODES as readonly string[]).includes(code));
+  if (unknown !== undefined) throw wrongFlag(`check has no finding ${unknown}.`, `Give one of ${FINDING_CODES.join(', ')}.`);
+}
+
+function choosePartitions(all: readonly PartitionCounters[], names: readonly string[]): readonly PartitionCounters[] {
+  const unknown = names.find((wanted) => !all.some(({ name }) => name === wanted));
+  if (unknown !== undefined) {
+    throw wrongFlag(`The run has no partition ${unknown}.`, `Give one of ${all.map(({ name }) => name).join(', ')}.`);
+  }
+  return names.length === 0 ? all : all.filter(({ name }) => names.includes(name));
+}
+
+function wrongFlag(message: string, remedy: string): AerieError {
+  return new AerieError('usage.flag', message, { remedy: `${remedy} Nothing was written.` });
+}
+
+/** What `--counts` found, in one line. */
+export function renderCounts(report: ExportReport): string | undefined {
+  return report.counts === undefined ? undefined : countsLine(report.counts);
 }

@@ -4,8 +4,15 @@ export interface CommonFlags {
 }
 
 export interface ExportFlags extends CommonFlags {
-  readonly for: 'specforge' | 'speculators';
+  readonly for: 'specforge' | 'speculators' | 'modelopt' | 'automodel' | 'eagle' | 'parquet';
   readonly to?: string;
+  readonly partition?: readonly string[];
+  readonly without?: readonly string[];
+  readonly heldOut?: number;
+  readonly extendMask: boolean;
+  readonly counts: boolean;
+  readonly draftVocab?: number;
+  readonly targetVocab?: number;
 }
 
 export interface CheckFlags extends CommonFlags {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { continuingTurns, sampleRecord, sampleTurn } from '../../test/support/sample-records.ts';
 import { renderConversationRow } from './conversation-rows.ts';
 
-const plain = { idPrefix: '', withReasoning: false };
+const plain = { format: 'specforge', idPrefix: '', withReasoning: false } as const;
 const reasonOf = (change: Parameters<typeof sampleRecord>[0]) => {
   const result = renderConversationRow(sampleRecord(change), plain);
   return result.kind === 'left-out' ? result.reason : 'kept';
@@ -21,7 +21,7 @@ describe('conversation rows', () => {
         [21, 2],
       ]),
     });
-    expect(renderConversationRow(record, { idPrefix: 'B1/', withReasoning: false })).toEqual({
+    expect(renderConversationRow(record, { ...plain, idPrefix: 'B1/' })).toMatchObject({
       kind: 'row',
       row: {
         id: 'B1/abc',
@@ -39,9 +39,9 @@ describe('conversation rows', () => {
 
   it('carry reasoning on every answer of a file that has any', () => {
     const turns = [sampleTurn({ reasoning: 'two and two' }), sampleTurn()];
-    const result = renderConversationRow(sampleRecord({ turns }), { idPrefix: '', withReasoning: true });
-    const messages = result.kind === 'row' ? result.row.conversations : [];
-    expect(messages.filter((message) => message.role === 'assistant').map((message) => message.reasoning_content)).toEqual([
+    const result = renderConversationRow(sampleRecord({ turns }), { ...plain, withReasoning: true });
+    const messages = result.kind === 'row' ? (result.row['conversations'] as Readonly<Record<string, unknown>>[]) : [];
+    expect(messages.filter((message) => message['role'] === 'assistant').map((message) => message['reasoning_content'])).toEqual([
       'two and two',
       '',
     ]);

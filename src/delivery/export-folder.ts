@@ -5,6 +5,7 @@
  * A whole export is replaced only when the new one is complete: old → `NAME.aerie-old`, new → NAME, old removed; a crash
  * between the two renames leaves NAME absent. What a crash left behind is removed by the next export.
  *
+ * Counts, where they are asked for, are a second folder `NAME.counts`, put in place last: a crash leaves none, never stale ones.
  * `NAME.manifest.txt` beside the folder says that Aerie made it. It lies beside because speculators reads every .json and
  * .jsonl below a folder, and it is text so that no loader takes it for data.
  * On failure: a NAME that Aerie did not make is `export.target`; a disk that does not write is `disk.*`. In both cases
@@ -21,6 +22,9 @@ export const MANIFEST_MARK = 'aerie-export 1';
 export interface ExportFolder {
   /** Where to write. */
   readonly partial: string;
+  /** Where to write counts; made by who writes them. */
+  readonly countsPartial: string;
+  readonly countsFolder: string;
   readonly manifestPath: string;
   /** Puts the filled folder and its manifest in place. */
   complete(manifest: string): Promise<void>;
@@ -32,26 +36,36 @@ export async function openExportFolder(folder: string): Promise<ExportFolder> {
   const manifestPath = `${folder}.manifest.txt`;
   const partial = `${folder}.aerie-partial`;
   const old = `${folder}.aerie-old`;
+  const countsFolder = `${folder}.counts`;
+  const countsPartial = `${countsFolder}.aerie-partial`;
   await refuseForeign(folder, manifestPath);
-  await rm(partial, { recursive: true, force: true });
-  await rm(old, { recursive: true, force: true });
+  await refuseForeign(countsFolder, manifestPath);
+  for (const left of [partial, old, countsPartial]) await rm(left, { recursive: true, force: true });
   await mkdir(partial, { recursive: true });
   return {
     partial,
+    countsPartial,
+    countsFolder,
     manifestPath,
     async complete(manifest) {
       const manifestPartial = `${manifestPath}.aerie-partial`;
       await writeFile(manifestPartial, manifest, { flush: true });
       await syncFoldersBelow(partial);
+      await rm(countsFolder, { recursive: true, force: true }); // they belong to the old export
       const hadOld = await exists(folder);
       if (hadOld) await rename(folder, old);
       await rename(manifestPartial, manifestPath); // before the folder: a folder without it would look like someone else's
       await rename(partial, folder);
+      if (await exists(countsPartial)) {
+        await syncFolder(countsPartial);
+        await rename(countsPartial, countsFolder);
+      }
       await syncFolder(dirname(folder));
       if (hadOld) await rm(old, { recursive: true, force: true });
     },
     async abandon() {
       await rm(partial, { recursive: true, force: true }).catch(() => undefined);
+      await rm(countsPartial, { recursive: true, force: true }).catch(() => undefined);
       await rm(`${manifestPath}.aerie-partial`, { force: true }).catch(() => undefined);
     },
   };
@@ -90,7 +104,7 @@ function ifAbsent(thrown: unknown): undefined {
 
 async function syncFoldersBelow(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) await syncFolder(join(folder, entry.name));
+    if (entry.isDirectory()) await syncFoldersBelow(join(folder, entry.name));
   }
   await syncFolder(folder);
 }

@@ -1,11 +1,10 @@
 /** What an export says about itself: the result of the command, and the text that lies beside the folder. Pure. */
 import { formatBytes, formatCount } from '../base/units.ts';
 import type { ConversationReason } from './conversation-rows.ts';
+import type { CountsResult } from './export-counts.ts';
 import { MANIFEST_MARK } from './export-folder.ts';
+import { type ExportTarget, TARGETS } from './export-targets.ts';
 import type { TokenRowReason } from './token-rows.ts';
-
-export const EXPORT_TARGETS = ['specforge', 'speculators'] as const;
-export type ExportTarget = (typeof EXPORT_TARGETS)[number];
 
 export interface ExportedFile {
   /** Below the export folder. */
@@ -17,14 +16,21 @@ export interface ExportedFile {
 
 export interface ExportPartition {
   readonly partition: string;
+  /** Those that were not withheld. */
   readonly records: number;
+  /** Of them, those in `held-out/`. */
+  readonly heldOutRecords: number;
+  /** Records that were left out for a finding, by its code. */
+  readonly withheld: Readonly<Record<string, number>>;
   /** Records with an answer that was cut at the cap; they are exported. */
   readonly truncatedRecords: number;
   readonly tokenRows: number;
   readonly tokens: number;
-  /** Tokens with mask 1: what the target model wrote. */
+  /** Tokens with mask 1: what the target model wrote, and one before each answer where the mask was extended. */
   readonly supervisedTokens: number;
   readonly conversationRows: number;
+  /** Of them, those that hold answers which the source gave. */
+  readonly givenConversations: number;
   /** Do the conversations carry `reasoning_content`? */
   readonly withReasoning: boolean;
   /** Rows that were not written, by reason. */
@@ -39,6 +45,10 @@ export interface ExportResult {
   readonly target: ExportTarget;
   readonly folder: string;
   readonly manifest: string;
+  /** Share of the prompts in `held-out/`; 0 = not split. */
+  readonly heldOut: number;
+  readonly extendMask: boolean;
+  readonly counts?: CountsResult;
   readonly partitions: readonly ExportPartition[];
 }
 
@@ -52,31 +62,53 @@ export const LEFT_OUT_BECAUSE: Readonly<Record<TokenRowReason | ConversationReas
   'unpaired-surrogate': 'a message holds half a character',
   'nul-character': 'a message holds a NUL character',
   'message-order': 'questions and answers do not alternate',
-  'tool-call': 'the answer is a tool call',
+  'tool-call': 'an answer calls a tool, and the format has no place for that',
+  'tool-definitions': 'the model was shown tools, and the format has no place for them or they are no JSON objects',
+  'tool-arguments': 'the arguments of a call are no JSON object',
+  'system-message': 'it has a system message, and the trainer puts its own in that place',
+  reasoning: 'the model reasoned, and the format has no place for that',
 };
 
 /** Sentences about what an export lacks or what to know before training on it; said aloud by the command. */
 export function exportNotes(result: ExportResult): string[] {
+  const notes = result.partitions.flatMap(partitionNotes);
+  if (result.heldOut > 0) {
+    const count = result.partitions.reduce((sum, partition) => sum + partition.heldOutRecords, 0);
+    notes.push(`${formatCount(count)} records are in held-out/: point the trainer at train/, never at the folder above.`);
+  }
+  if (result.extendMask) notes.push('The mask covers one token before each answer too (--extend-mask).');
+  return notes;
+}
+
+function partitionNotes(exported: ExportPartition): string[] {
+  const { partition, leftOut, withheld, truncatedRecords, conversationRows, givenConversations } = exported;
   const notes: string[] = [];
-  for (const { partition, leftOut, truncatedRecords, conversationRows } of result.partitions) {
-    for (const [shape, counts] of Object.entries(leftOut)) {
-      for (const [reason, count] of Object.entries(counts)) {
-        if (count === 0) continue;
-        const because = LEFT_OUT_BECAUSE[reason as keyof typeof LEFT_OUT_BECAUSE];
-        notes.push(`${partition}: ${formatCount(count)} left out of ${shape}: ${because} (${reason}).`);
-      }
+  for (const [code, count] of Object.entries(withheld))
+    notes.push(`${partition}: ${formatCount(count)} records left out: ${code}.`);
+  for (const [shape, counts] of Object.entries(leftOut)) {
+    for (const [reason, count] of Object.entries(counts)) {
+      if (count === 0) continue;
+      const because = LEFT_OUT_BECAUSE[reason as keyof typeof LEFT_OUT_BECAUSE];
+      notes.push(`${partition}: ${formatCount(count)} left out of ${shape}: ${because} (${reason}).`);
     }
-    if (truncatedRecords > 0 && conversationRows > 0) {
-      notes.push(
-        `${partition}: ${formatCount(truncatedRecords)} records were cut at the cap. A chat template ends every answer, so training on conversations teaches the drafter to stop there; token rows do not.`,
-      );
-    }
+  }
+  if (truncatedRecords > 0 && conversationRows > 0) {
+    notes.push(
+      `${partition}: ${formatCount(truncatedRecords)} records were cut at the cap. A chat template ends every answer, so training on conversations teaches the drafter to stop there; token rows do not.`,
+    );
+  }
+  if (givenConversations > 0) {
+    notes.push(
+      `${partition}: ${formatCount(givenConversations)} conversations hold answers that the source gave. A trainer of conversations supervises those too; token rows mark only what the model wrote.`,
+    );
   }
   return notes;
 }
 
 export function renderManifest(result: ExportResult, folderName: string): string {
-  const lines = [MANIFEST_MARK, `target: ${result.target}`, `folder: ${folderName}`, ''];
+  const lines = [MANIFEST_MARK, `target: ${result.target}`, `folder: ${folderName}`];
+  if (result.heldOut > 0) lines.push(`held out: ${result.heldOut} of the prompts, by a hash of their id`);
+  lines.push('');
   for (const partition of result.partitions) {
     lines.push(
       `${partition.partition}: ${formatCount(partition.records)} records, ${formatCount(partition.tokenRows)} token rows, ` +
@@ -87,17 +119,18 @@ export function renderManifest(result: ExportResult, folderName: string): string
       lines.push(`  ${file.path}  ${formatCount(file.rows)} rows  ${formatBytes(file.bytes)}  sha256 ${file.sha256}`);
     }
   }
+  if (result.counts !== undefined) lines.push('', countsLine(result.counts));
   const notes = exportNotes(result);
   if (notes.length > 0) lines.push('', ...notes);
-  lines.push('', ...USE[result.target], '');
+  lines.push('', ...TARGETS[result.target].use, '');
   return lines.join('\n');
 }
 
-const USE: Readonly<Record<ExportTarget, readonly string[]>> = {
-  specforge: [
-    'SpecForge reads one file at a time and needs about 47 bytes of memory a token: give it one part per run.',
-    '  data.prompts_path: a file of tokens/          (ids and mask as the engine saw them; prefer this)',
-    '  data.train_data_path: a file of conversations/ (re-rendered with its own template)',
-  ],
-  speculators: ['speculators reads the whole folder: give it tokens/, or single parts as a list.'],
-};
+/** One line; `aerie export` prints it too. */
+export function countsLine({ tokens, distinct, draftVocabulary, vocabularySize, coverage, hash }: CountsResult): string {
+  const counted = `${formatCount(tokens)} tokens counted, ${formatCount(distinct)} different ones`;
+  // Rounded down: a coverage that is not whole must not read as whole.
+  const share = (Math.floor(coverage * 10_000) / 100).toFixed(2);
+  const map = `a draft vocabulary of ${formatCount(draftVocabulary)} of ${formatCount(vocabularySize)} covers ${share} %`;
+  return `${counted}${draftVocabulary > 0 ? `; ${map}` : ''} (hash ${hash.slice(0, 12)})`;
+}

@@ -37,7 +37,7 @@ export function replaceUnfit(text: string): string {
 
 /** The first reason against `content` as a message of the prompt. A person may write about `<think>`. */
 export function promptProblem(content: string): TextProblem | undefined {
-  return isBlank(content) ? 'empty-content' : unfitProblem(content);
+  return isBlank(content) ? 'empty-content' : textProblem(content);
 }
 
 /** The first reason against `content` as an answer, where `<think>` is a remnant of reasoning that nobody split off. */
@@ -47,10 +47,11 @@ export function answerProblem(content: string): TextProblem | undefined {
 
 /** Like an answer, but it may be empty. */
 export function reasoningProblem(content: string): TextProblem | undefined {
-  return hasThinkMarker(content) ? 'think-marker' : unfitProblem(content);
+  return hasThinkMarker(content) ? 'think-marker' : textProblem(content);
 }
 
-function unfitProblem(content: string): TextProblem | undefined {
+/** The first reason against any text at all; it may be empty. */
+export function textProblem(content: string): TextProblem | undefined {
   if (hasUnpairedSurrogate(content)) return 'unpaired-surrogate';
   return hasNul(content) ? 'nul-character' : undefined;
 }

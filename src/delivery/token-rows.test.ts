@@ -4,7 +4,7 @@ import { anyRecord, continuingTurns, sampleRecord, sampleTurn } from '../../test
 import { promptIdsOf } from '../shard/record.ts';
 import { renderTokenRows } from './token-rows.ts';
 
-const options = { idPrefix: '', vocabularySize: 100 };
+const options = { idPrefix: '', vocabularySize: 100, extendMask: false };
 
 describe('token rows', () => {
   it('make one row of a conversation whose turns continue, with ones on every answer', () => {

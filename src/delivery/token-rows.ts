@@ -3,7 +3,7 @@
  *
  * Shape: SpecForge's pre-tokenized prompts and speculators' own regenerator (one file serves both).
  * Promises: one row per conversation where every turn's prompt begins with everything before it, else one row per turn;
- * the ones of a record's masks are as many as its output ids; keys and types are the same in every row, never null.
+ * the ones of a record's masks are as many as its output ids (`extendMask` adds one before each answer); keys and types are the same in every row, never null.
  * Left out, with the reason: records without ids, turns that teach nothing, ids no vocabulary can have.
  */
 import { promptIdsOf, type RecordTurn, type TrainingRecord } from '../shard/record.ts';
@@ -53,6 +53,11 @@ export interface TokenRowOptions {
   readonly idPrefix: string;
   /** 0 = unknown: then ids are only checked for being whole numbers ≥ 0. */
   readonly vocabularySize: number;
+  /**
+   * Supervise the token before each answer too. SpecForge shifts ids and targets by one and the mask not, so that the
+   * position from which the first token of an answer is guessed is otherwise never trained (its issue 885).
+   */
+  readonly extendMask: boolean;
 }
 
 interface Segment {
@@ -66,7 +71,10 @@ export function renderTokenRows(record: TrainingRecord, options: TokenRowOptions
   const rows: TokenRow[] = [];
   const leftOut: TokenRowReason[] = [];
   for (const group of groups) {
-    const row = renderRow({ record, group, id: `${options.idPrefix}${record.id}_gen${rows.length + leftOut.length}` });
+    const row = renderRow(
+      { record, group, id: `${options.idPrefix}${record.id}_gen${rows.length + leftOut.length}` },
+      options.extendMask,
+    );
     const problem = rowProblem(row, options.vocabularySize);
     if (problem === undefined) rows.push(row);
     else leftOut.push(problem);
@@ -103,7 +111,10 @@ function eachTurn(record: TrainingRecord): Group[] {
   }));
 }
 
-function renderRow(input: { readonly record: TrainingRecord; readonly group: Group; readonly id: string }): TokenRow {
+function renderRow(
+  input: { readonly record: TrainingRecord; readonly group: Group; readonly id: string },
+  extendMask: boolean,
+): TokenRow {
   const { record, group } = input;
   const ids: number[] = [];
   const mask: number[] = [];
@@ -112,6 +123,7 @@ function renderRow(input: { readonly record: TrainingRecord; readonly group: Gro
       ids.push(id);
       mask.push(0);
     }
+    if (extendMask && mask.length > 0 && segment.outputIds.length > 0) mask[mask.length - 1] = 1;
     for (const id of segment.outputIds) {
       ids.push(id);
       mask.push(1);

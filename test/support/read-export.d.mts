@@ -21,15 +21,37 @@ export interface ReadConversationRow {
   readonly conversations: readonly { readonly role: string; readonly content: string; readonly reasoning_content?: string }[];
 }
 
+export interface ReadMessage {
+  readonly role: string;
+  readonly content: string;
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly object[];
+  readonly tool_call_id?: string;
+}
+
+export interface ReadMessageRow {
+  readonly id?: string;
+  readonly conversation_id?: string;
+  readonly messages: readonly ReadMessage[];
+  readonly tools?: readonly object[];
+}
+
+export interface ReadEagleRow {
+  readonly id: string;
+  readonly conversations: readonly { readonly from: string; readonly value: string }[];
+}
+
 export interface ReadExport {
   readonly findings: readonly ExportFault[];
   readonly tokenRows: readonly ReadTokenRow[];
   readonly conversationRows: readonly ReadConversationRow[];
+  readonly messageRows: readonly ReadMessageRow[];
+  readonly eagleRows: readonly ReadEagleRow[];
   /** Below the folder. */
   readonly files: readonly string[];
 }
 
 export function readExport(
   folder: string,
-  limits?: { readonly vocabularySize?: number; readonly maxLength?: number },
+  limits?: { readonly vocabularySize?: number; readonly maxLength?: number; readonly extendedMask?: boolean },
 ): ReadExport;

@@ -10,8 +10,19 @@ export async function exportRecords(this: CliContext, flags: ExportFlags, target
     command: 'export',
     json: flags.json,
     terminal: openTerminal(this.node, flags.json),
-    operation: (context) =>
-      runExport({ run: target, target: flags.for, ...(flags.to === undefined ? {} : { folder: flags.to }) }, context),
+    operation: (context) => {
+      const { json: _json, for: trainer, to, partition, ...rest } = flags;
+      return runExport(
+        {
+          run: target,
+          target: trainer,
+          ...(to === undefined ? {} : { folder: to }),
+          ...(partition === undefined ? {} : { partitions: partition }),
+          ...rest,
+        },
+        context,
+      );
+    },
     render: renderExport,
   });
 }

@@ -1,5 +1,5 @@
 /** The answer of `aerie export`. Pure. */
-import type { ExportReport } from '../../app/export.ts';
+import { type ExportReport, renderCounts } from '../../app/export.ts';
 import { formatCount } from '../../base/units.ts';
 import { countOf } from './count-of.ts';
 import { renderTable } from './table.ts';
@@ -19,6 +19,8 @@ export function renderExport(report: ExportReport): string {
   if (report.unfinished > 0)
     lines.push(`note      ${countOf(report.unfinished, 'prompt')} without a record yet; export again when the run is done`);
   for (const note of report.notes) lines.push(`note      ${note}`);
+  const counts = renderCounts(report);
+  if (counts !== undefined) lines.push(`counts    ${counts}`, `          ${report.counts?.folder ?? ''}`);
   lines.push(`folder    ${report.folder}`, `manifest  ${report.manifest}`);
   return lines.join('\n');
 }
