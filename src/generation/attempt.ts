@@ -25,7 +25,7 @@ export async function attempt(
   tally.sent();
   const outcome = await judged(endpoint, request, context);
   fleet.ended(sending, `${partition}/${id}`, outcome.kind);
-  tally.ended(endpoint.server);
+  tally.ended();
   committer.addAttempt({
     ...{ partition, id, turn, launch: endpoint.launch, startedAt, endedAt: clock.now(), outcome: outcome.kind },
     status: 'status' in outcome ? outcome.status : outcome.kind === 'completed' ? 200 : 0,
@@ -42,7 +42,7 @@ export function becauseOf(outcome: Outcome): string {
 async function judged(endpoint: Endpoint, request: TurnRequest, { run, tally, clock, abort }: Conversing): Promise<Outcome> {
   const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
   const outcome = await sendTurn(endpoint, request, { deadlineMs, abort, clock });
-  if (outcome.kind !== 'completed' || !shouldVerifyText(tally.repliesOf(endpoint.server))) return outcome;
+  if (outcome.kind !== 'completed' || !shouldVerifyText(tally.replied(endpoint.server))) return outcome;
   const problem = await textProblem(endpoint, outcome, { abort, clock, stop: request.sampling.stop });
   return problem === undefined ? outcome : { kind: 'malformed', status: 200, because: problem };
 }

@@ -74,13 +74,15 @@ export class Tally {
     this.mostInFlight = Math.max(this.mostInFlight, this.attemptsInFlight);
   }
 
-  ended(server: string): void {
+  ended(): void {
     this.attemptsInFlight -= 1;
-    this.#replies.set(server, this.repliesOf(server) + 1);
   }
 
-  repliesOf(server: string): number {
-    return this.#replies.get(server) ?? 0;
+  /** Counts a reply of this server; how many there were before. Those that are being verified count: else all that arrive meanwhile are the first. */
+  replied(server: string): number {
+    const before = this.#replies.get(server) ?? 0;
+    this.#replies.set(server, before + 1);
+    return before;
   }
 
   /** About how many tokens the attempts in flight have made so far: each is on average half way through an average answer. */

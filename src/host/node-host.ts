@@ -1,5 +1,4 @@
 /** The real world. Made once, in main.ts. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock, Host } from './host.ts';
 import { openHttp } from './http.ts';
 import { startProcess } from './processes.ts';
@@ -7,8 +6,18 @@ import { startProcess } from './processes.ts';
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
-  async sleep(ms, signal) {
-    await delay(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+  // Not `timers/promises`, which rejects on an abort: an error with its stack for every request whose time was not up.
+  sleep(ms, signal) {
+    if (signal?.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      signal?.addEventListener('abort', wake, { once: true });
+    });
   },
 };
 

@@ -24,7 +24,7 @@ test('it aborts with its owner, which is not the time being up', async () => {
   expect(openTimeLimit(clock, 1000, owner.signal).signal.aborted).toBe(true);
 });
 
-test('ten thousand of them, closed, leave no listener and no sleeper', async () => {
+test('ten thousand of them, closed, leave one listener and no sleeper', async () => {
   const clock = new ManualClock();
   const owner = new AbortController();
   for (let nth = 0; nth < 10_000; nth++) {
@@ -33,5 +33,15 @@ test('ten thousand of them, closed, leave no listener and no sleeper', async () 
     expect(limit.signal.aborted).toBe(false);
   }
   await settle();
-  expect([getEventListeners(owner.signal, 'abort').length, clock.sleeping]).toEqual([0, 0]);
+  expect([getEventListeners(owner.signal, 'abort').length, clock.sleeping]).toEqual([1, 0]);
+});
+
+test('an owner with many open limits has one listener, and aborts those that are open', () => {
+  const clock = new ManualClock();
+  const owner = new AbortController();
+  const limits = Array.from({ length: 100 }, () => openTimeLimit(clock, 1000, owner.signal));
+  for (const limit of limits.slice(0, 40)) limit.close();
+  expect(getEventListeners(owner.signal, 'abort').length).toBe(1);
+  owner.abort();
+  expect(limits.map(({ signal }) => signal.aborted)).toEqual(limits.map((_, nth) => nth >= 40));
 });

@@ -9,16 +9,40 @@ export interface LineReader {
   close(): Promise<void>;
 }
 
+/** Some hundred prompts: they are asked for in the order of the file, so that nearly all of them are read already. */
+const WINDOW_BYTES = 64 * 1024;
+
+/** A stretch of the file as it was read: it may have grown since. */
+interface Window {
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
 /** Opens at the first read: a partition that has nothing to do needs no file. */
 export function openLineReader(path: string): LineReader {
   let opening: Promise<FileHandle> | undefined;
+  let window: Promise<Window> | undefined;
+
+  async function readWindow(offset: number, bytes: number): Promise<Window> {
+    opening ??= open(path, 'r');
+    const buffer = Buffer.allocUnsafe(Math.max(WINDOW_BYTES, bytes));
+    const { bytesRead } = await (await opening).read(buffer, 0, buffer.length, offset);
+    return { offset, bytes: buffer.subarray(0, bytesRead) };
+  }
+
   return {
     async read(offset, bytes) {
-      const buffer = Buffer.allocUnsafe(bytes);
       try {
-        opening ??= open(path, 'r');
-        const { bytesRead } = await (await opening).read(buffer, 0, bytes, offset);
-        if (bytesRead === bytes) return buffer.toString('utf8');
+        // Whoever waited for a window looks at the one that another reader has begun meanwhile.
+        let tried: Promise<Window> | undefined;
+        while (window !== undefined && window !== tried) {
+          tried = window;
+          const text = textIn(await tried, offset, bytes);
+          if (text !== undefined) return text;
+        }
+        window = readWindow(offset, bytes);
+        const read = textIn(await window, offset, bytes);
+        if (read !== undefined) return read;
       } catch (thrown) {
         throw explainDiskError(thrown, path);
       }
@@ -30,4 +54,10 @@ export function openLineReader(path: string): LineReader {
       await (await opening?.catch(() => undefined))?.close();
     },
   };
+}
+
+/** undefined: not all of it was read. */
+function textIn(window: Window, offset: number, bytes: number): string | undefined {
+  const from = offset - window.offset;
+  return from >= 0 && from + bytes <= window.bytes.length ? window.bytes.toString('utf8', from, from + bytes) : undefined;
 }
