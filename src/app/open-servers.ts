@@ -13,11 +13,12 @@ import type { Endpoint } from '../server/endpoint.ts';
 import { KeptServer } from '../server/kept-server.ts';
 import { isEngineInstalled, launchEmbedded } from '../server/launch-embedded.ts';
 import { type ModelFile, obtainModel } from '../server/model-file.ts';
-import { launchDifferences } from '../spec/identity.ts';
+import { type Difference, launchDifferences } from '../spec/identity.ts';
+import { isKnown } from '../spec/kv-dtype.ts';
 import { checkPolicy, findPlannedKvCacheDtype } from '../spec/policy.ts';
 import type { RunSpec, ServerSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
-import { differs, launchFacts } from './run-folder.ts';
+import { launchFacts } from './run-folder.ts';
 
 export interface OpenServersOptions {
   readonly run: RunSpec;
@@ -50,7 +51,19 @@ export async function openServers(options: OpenServersOptions): Promise<Fleet> {
     : undefined;
   if (model !== undefined) context.onNote(`model: ${model.label}`);
   const servers = run.servers.map((server) => openServer(server, model, options));
+  for (const server of servers) sayWhenLeftOut(server, servers, options.emit);
   return new Fleet(servers, context.host.clock);
+}
+
+/** A run goes on with the servers that are left, but not silently. The last one's failure is the run's own error. */
+function sayWhenLeftOut(server: KeptServer, all: readonly KeptServer[], emit: OpenServersOptions['emit']): void {
+  let isSaid = false;
+  server.onChange(() => {
+    const { failure } = server;
+    if (isSaid || failure === undefined || all.every((one) => one.failure !== undefined)) return;
+    isSaid = true;
+    emit({ kind: 'server.left-out', subject: server.name, facts: { code: failure.code, because: failure.message } });
+  });
 }
 
 /** A sentence a download, not a line a chunk. */
@@ -87,6 +100,7 @@ function openServer(server: ServerSpec, model: ModelFile | undefined, options: O
   const shared = {
     name: server.name,
     dialect: dialectOf(server.engine),
+    model: run.model,
     headers: secretHeaders(server, host.env),
     connections: run.inFlight,
     patienceMs: run.patienceMs,
@@ -109,13 +123,14 @@ function openServer(server: ServerSpec, model: ModelFile | undefined, options: O
   return new KeptServer({ ...shared, launch: () => launchEmbedded(launch, host) });
 }
 
-/** What `aerie check` and `aerie export` need to know of the model long after the server is gone. */
+/** What `aerie check` and `aerie export` need to know of the model long after the server is gone. A server that does not say takes nothing back. */
 function tokenFacts(facts: ServerFacts): Facts {
-  return {
+  const told = {
     'tokens.vocabularySize': facts.vocabularySize,
     'tokens.stopIds': facts.stopIds.join(','),
     'tokens.contextTokens': facts.contextTokens,
   };
+  return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== 0 && value !== ''));
 }
 
 function secretHeaders(server: ServerSpec, env: Host['env']): Record<string, string> {
@@ -144,8 +159,8 @@ function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, op
   const now = { model, revision, weights, kvCacheDtype, templateHash };
   const before = launchFacts(ledger.identity());
   const differences = launchDifferences({ ...now, ...before }, now);
-  if (differences.length > 0) throw differs(run, differences);
-  const known = Object.entries(now).map(([key, value]) => [`launch.${key}`, before[key] ?? value]);
+  if (differences.length > 0) throw isUnlike(run, server, differences);
+  const known = Object.entries(now).map(([key, value]) => [`launch.${key}`, isKnown(before[key] ?? '') ? before[key] : value]);
   ledger.setIdentity({ ...ledger.identity(), ...Object.fromEntries(known), ...tokenFacts(facts) });
   const id = ledger.recordLaunch({
     server: server.name,
@@ -169,4 +184,15 @@ function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, op
     facts: { launch: id, engineVersion: facts.engineVersion, kvCacheDtype, weights },
   });
   return id;
+}
+
+/** Between two servers of one run, or between this start of the run and an earlier one. */
+function isUnlike(run: RunSpec, server: ServerSpec, differences: readonly Difference[]): AerieError {
+  return new AerieError('run-file.differs', `${server.name} is not what has answered for run ${run.name} so far.`, {
+    because: 'All records of a run are made in one way, so that a trainer can rely on them.',
+    evidence: differences.map(({ what, before, now }) => `${what}: was ${before}, is now ${now}`),
+    remedy:
+      'Start that server as the others are, leave it out of servers:, or give the new way its own name under run:. ' +
+      'Nothing was asked of it; what is committed is safe.',
+  });
 }

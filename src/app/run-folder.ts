@@ -122,7 +122,7 @@ function cannotWrite(folder: string, thrown: unknown): AerieError {
   );
 }
 
-export function differs(run: RunSpec, differences: readonly Difference[]): AerieError {
+function differs(run: RunSpec, differences: readonly Difference[]): AerieError {
   return new AerieError('run-file.differs', `Run ${run.name} has begun, and ${run.file} would change its data.`, {
     because: 'All records of a run are made in one way, so that a trainer can rely on them.',
     evidence: differences.map(({ what, before, now }) => `${what}: was ${before}, is now ${now}`),

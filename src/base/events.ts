@@ -18,6 +18,7 @@ export const EVENT_KINDS = [
   'server.waiting',
   'server.ready',
   'server.lost',
+  'server.left-out',
   'server.stopped',
   'launch.recorded',
   'policy.checked',

@@ -1,21 +1,23 @@
 /** What a reply to a turn is taken for. Replies are untrusted: whatever comes, it is a value with a reason. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { errorText, outcomeOfStatus, readChat, renderChat } from './chat-completion.ts';
-import type { ServerFacts, TurnRequest } from './dialect.ts';
+import { type ChatStyle, errorText, outcomeOfStatus, RETURN_TOKEN_IDS, readChat, renderChat } from './chat-completion.ts';
+import { type IdsPromise, type ServerFacts, type TurnRequest, UNKNOWN_FACTS } from './dialect.ts';
 
-const FACTS: ServerFacts = {
+const FACTS: ServerFacts = { ...UNKNOWN_FACTS, model: 'm', engineVersion: '1', vocabularySize: 100, stopIds: [2] };
+
+const TURN: TurnRequest = {
   model: 'm',
-  revision: '',
-  engineVersion: '1',
-  weights: 'unknown',
-  kvCacheDtype: 'unknown',
-  templateHash: '',
-  contextTokens: 0,
-  vocabularySize: 100,
-  stopIds: [2],
-  sequences: 0,
+  tools: [],
+  messages: [{ role: 'user', content: 'hello' }],
+  sampling: { temperature: 0.6, topP: 0.9, topK: 0, maxTokens: 50, seed: 1, stop: [] },
+  seed: 99,
+  templateKwargs: { enable_thinking: false },
+  extraBody: { min_p: 0.1, temperature: 0 },
 };
+
+const ASKED: ChatStyle = { idFields: RETURN_TOKEN_IDS };
+const PROMISES = ['always', 'unknown', 'never'] as const;
 
 interface Change {
   readonly choice?: object;
@@ -36,8 +38,8 @@ function body({ choice, answer, message, outputIds = [10, 11, 2], promptIds = [1
   });
 }
 
-const read = (text: string, facts = FACTS, maxTokens = 50) =>
-  readChat({ status: 200, body: text, retryAfterMs: 0 }, facts, maxTokens);
+const read = (text: string, facts = FACTS, maxTokens = 50, ids: IdsPromise = 'always') =>
+  readChat({ status: 200, body: text, retryAfterMs: 0 }, { facts, maxTokens, ids });
 const because = (text: string, facts = FACTS) => {
   const outcome = read(text, facts);
   return outcome.kind === 'malformed' ? outcome.because : `not malformed: ${outcome.kind}`;
@@ -114,9 +116,54 @@ test('an answer that fills its cap without a stop id is cut, whatever the server
 test('where the stop ids are unknown, the word of the server counts', () => {
   const facts = { ...FACTS, stopIds: [] };
   expect(read(body(), facts, 3)).toMatchObject({ reply: { endsWithStopId: true, finish: 'stop' } });
-  expect(read(body({ choice: { stop_reason: '###' } }), facts)).toMatchObject({
-    reply: { endsWithStopId: false, finish: 'stop' },
-  });
+  for (const name of ['stop_reason', 'matched_stop']) {
+    const met = (value: unknown) => read(body({ choice: { [name]: value } }), facts);
+    expect(met('###')).toMatchObject({ reply: { endsWithStopId: false, finish: 'stop' } });
+    expect(met(2)).toMatchObject({ reply: { endsWithStopId: true, finish: 'stop' } });
+    expect(met(3)).toMatchObject({ reply: { endsWithStopId: false, finish: 'stop' } });
+  }
+});
+
+test('SGLang’s ids stand in the choice, or beside log-probabilities in its meta_info', () => {
+  const bare = { prompt_token_ids: undefined };
+  const choice = { prompt_token_ids: [1, 5], token_ids: undefined };
+  const logprobs = [10, 11, 2].map((id) => [-0.5, id, null]);
+  const meta = body({ answer: bare, choice: { ...choice, meta_info: { output_token_logprobs: logprobs } } });
+  expect(read(meta)).toMatchObject({ reply: { promptIds: [1, 5], outputIds: [10, 11, 2] } });
+  expect(read(body({ answer: bare, choice: { ...choice, response_token_ids: [10, 11, 2] } })).kind).toBe('completed');
+  const torn = body({ answer: bare, choice: { ...choice, meta_info: { output_token_logprobs: [[-0.5]] } } });
+  expect(because(torn)).toContain('token_ids[0] is undefined');
+});
+
+test('text without ids is an answer only where ids are not promised; then its own counts tell whether it was cut', () => {
+  const silent = (completion: unknown, more: object = {}) =>
+    body({
+      answer: { prompt_token_ids: undefined, usage: { prompt_tokens: 2, completion_tokens: completion } },
+      choice: { token_ids: undefined, ...more },
+    });
+  expect(read(silent(3)).kind).toBe('malformed');
+  for (const ids of ['unknown', 'never'] as const) {
+    const text = { promptIds: [], outputIds: [], text: 'hi', endsWithStopId: false };
+    expect(read(silent(3), FACTS, 50, ids)).toMatchObject({
+      reply: { ...text, finish: 'stop', usage: { prompt: 2, completion: 3 } },
+    });
+    expect(read(silent(50), FACTS, 50, ids)).toMatchObject({ reply: { ...text, finish: 'length' } });
+    expect(read(silent(3, { finish_reason: 'length' }), FACTS, 50, ids)).toMatchObject({ reply: { finish: 'length' } });
+    expect(read(silent(undefined), FACTS, 50, ids)).toMatchObject({ reply: { usage: { prompt: 2, completion: 0 } } });
+  }
+  // Ids that come although none are promised are not taken; half of them, where they may come, are a contradiction.
+  expect(read(body(), FACTS, 50, 'never')).toMatchObject({ reply: { promptIds: [], outputIds: [] } });
+  expect(read(body(), FACTS, 50, 'unknown')).toMatchObject({ reply: { promptIds: [1, 5], outputIds: [10, 11, 2] } });
+  expect(read(body({ choice: { token_ids: undefined } }), FACTS, 50, 'unknown').kind).toBe('malformed');
+});
+
+test('an answer that the endpoint withheld is refused, not asked again', () => {
+  expect(read(body({ choice: { finish_reason: 'content_filter' } }))).toMatchObject({ kind: 'refused' });
+});
+
+test('ids are asked for last: no extra field takes them away', () => {
+  const rendered = renderChat({ ...TURN, extraBody: { logprobs: false } }, { idFields: { logprobs: true } });
+  expect(JSON.parse(rendered.body ?? '')).toMatchObject({ logprobs: true });
 });
 
 test.each([
@@ -139,7 +186,7 @@ test.each([
   [302, 'malformed'],
 ] as const)('status %i is %s', (status, kind) => {
   const outcome = outcomeOfStatus({ status, body: '{"error":{"message":"why"}}', retryAfterMs: 1500 });
-  expect(outcome).toMatchObject({ kind, status, because: `HTTP ${status}: why` });
+  expect(outcome).toMatchObject({ kind, status, because: expect.stringMatching(`^HTTP ${status}: why`) });
   if (kind === 'overloaded') expect(outcome).toMatchObject({ retryAfterMs: 1500 });
 });
 
@@ -159,8 +206,8 @@ test('no reply makes it throw, and no reason is longer than a line of a table', 
     fc.anything().map((value) => JSON.stringify({ choices: [value], usage: value }) ?? ''),
   );
   fc.assert(
-    fc.property(anyBody, fc.integer({ min: 100, max: 599 }), (text, status) => {
-      const outcome = readChat({ status, body: text, retryAfterMs: 0 }, FACTS, 50);
+    fc.property(anyBody, fc.integer({ min: 100, max: 599 }), fc.constantFrom(...PROMISES), (text, status, ids) => {
+      const outcome = readChat({ status, body: text, retryAfterMs: 0 }, { facts: FACTS, maxTokens: 50, ids });
       expect(outcome.kind).not.toBe('completed');
       if ('because' in outcome) expect(outcome.because.length).toBeLessThan(320);
     }),
@@ -168,16 +215,8 @@ test('no reply makes it throw, and no reason is longer than a line of a table', 
 });
 
 test('a turn is rendered with ids asked for, and fields of the engine laid over it last', () => {
-  const turn: TurnRequest = {
-    model: 'm',
-    tools: [],
-    messages: [{ role: 'user', content: 'hello' }],
-    sampling: { temperature: 0.6, topP: 0.9, topK: 0, maxTokens: 50, seed: 1, stop: [] },
-    seed: 99,
-    templateKwargs: { enable_thinking: false },
-    extraBody: { min_p: 0.1, temperature: 0 },
-  };
-  const rendered = renderChat(turn);
+  const turn = TURN;
+  const rendered = renderChat(turn, ASKED);
   expect([rendered.method, rendered.path]).toEqual(['POST', '/v1/chat/completions']);
   expect(JSON.parse(rendered.body ?? '')).toEqual({
     ...{ model: 'm', messages: [{ role: 'user', content: 'hello' }], max_tokens: 50, temperature: 0, top_p: 0.9, seed: 99 },
@@ -185,7 +224,13 @@ test('a turn is rendered with ids asked for, and fields of the engine laid over 
     ...{ top_k: -1, repetition_penalty: 1 },
   });
   const { sampling } = turn;
-  expect(JSON.parse(renderChat({ ...turn, sampling: { ...sampling, topK: 20 } }).body ?? '')).toMatchObject({ top_k: 20 });
-  const stop = ['\n\n'];
-  expect(JSON.parse(renderChat({ ...turn, sampling: { ...sampling, stop } }).body ?? '')).toMatchObject({ stop });
+  const bodyOf = (change: Partial<typeof sampling>, style: ChatStyle = ASKED) =>
+    JSON.parse(renderChat({ ...turn, extraBody: {}, sampling: { ...sampling, ...change } }, style).body ?? '') as object;
+  expect(bodyOf({ topK: 20 })).toMatchObject({ top_k: 20 });
+  expect(bodyOf({ stop: ['\n\n'] })).toMatchObject({ stop: ['\n\n'] });
+  // A plain endpoint is sent nothing that OpenAI's API does not have, unless it is asked for.
+  const plain = { idFields: {}, isPlain: true };
+  const keys = ['chat_template_kwargs', 'max_tokens', 'messages', 'model', 'seed', 'stream', 'temperature', 'top_p'];
+  expect(Object.keys(bodyOf({}, plain)).sort()).toEqual(keys);
+  expect(bodyOf({ topK: 20, stop: ['x'] }, plain)).toMatchObject({ top_k: 20, stop: ['x'] });
 });

@@ -4,7 +4,7 @@
 import type { Message, ToolCall } from '../base/conversation.ts';
 import type { Sampling } from '../base/sampling.ts';
 
-export const ENGINES = ['embedded', 'vllm'] as const;
+export const ENGINES = ['embedded', 'vllm', 'sglang', 'openai'] as const;
 export type EngineName = (typeof ENGINES)[number];
 
 /** One HTTP request below the server's base URL. */
@@ -12,6 +12,11 @@ export interface EngineRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body?: string;
+}
+
+/** A request for facts. `isOptional`: a server that has no such path, or keeps it to others, is used all the same. */
+export interface FactRequest extends EngineRequest {
+  readonly isOptional: boolean;
 }
 
 export interface TurnRequest {
@@ -74,7 +79,23 @@ export interface ServerFacts {
   readonly stopIds: readonly number[];
   /** Requests the engine works on at once; 0 = unknown. */
   readonly sequences: number;
+  /** Tokens that the KV cache holds; 0 = unknown. */
+  readonly poolTokens: number;
 }
+
+export const UNKNOWN_FACTS: ServerFacts = {
+  model: '',
+  revision: '',
+  engineVersion: '',
+  weights: 'unknown',
+  kvCacheDtype: 'unknown',
+  templateHash: '',
+  contextTokens: 0,
+  vocabularySize: 0,
+  stopIds: [],
+  sequences: 0,
+  poolTokens: 0,
+};
 
 export interface TurnReply {
   readonly status: number;
@@ -83,24 +104,37 @@ export interface TurnReply {
   readonly retryAfterMs: number;
 }
 
+/**
+ * Whether replies hold token ids: `always` (a reply without them is malformed), `never` (text only), or `unknown`, where
+ * nothing tells the version: they are asked for, and what comes is judged reply by reply.
+ */
+export type IdsPromise = 'always' | 'never' | 'unknown';
+
+/** What the engine and its version promise; a record is exact only where its turns have ids as well. */
 export interface Exactness {
   readonly exact: boolean;
   readonly because: string;
 }
 
+export interface FactReply {
+  readonly status: number;
+  readonly body: string;
+}
+
 export interface Dialect {
   readonly name: EngineName;
   /** Requests whose replies, in this order, are given to `parseFacts`. */
-  readonly factRequests: readonly EngineRequest[];
-  parseFacts(replies: readonly { readonly status: number; readonly body: string }[]): ServerFacts;
+  readonly factRequests: readonly FactRequest[];
+  /** `model`: the run file's name for it, where a server lists several. */
+  parseFacts(replies: readonly FactReply[], model: string): ServerFacts;
   readonly healthRequest: EngineRequest;
   /** Only the status code counts: a 200 with an empty body is ready. */
   isReady(status: number): boolean;
-  renderTurn(turn: TurnRequest): EngineRequest;
+  renderTurn(turn: TurnRequest, facts: ServerFacts): EngineRequest;
   /** Any reply to a turn → an outcome; counts and ids are verified against each other, against `facts` and the cap asked for. */
   readReply(reply: TurnReply, facts: ServerFacts, maxTokens: number): Outcome;
   renderDetokenize(ids: readonly number[]): EngineRequest;
   /** The text of the ids, or undefined where the server does not answer as expected. */
-  readDetokenize(reply: { readonly status: number; readonly body: string }): string | undefined;
+  readDetokenize(reply: FactReply): string | undefined;
   exactness(facts: ServerFacts): Exactness;
 }

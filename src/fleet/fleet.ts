@@ -67,6 +67,7 @@ export class Fleet {
   async choose(signal: AbortSignal): Promise<Endpoint | undefined> {
     for (const server of this.#servers) server.start();
     while (!signal.aborted) {
+      this.#refuseMixture();
       const nowMs = this.#clock.elapsed();
       const chosen = chooseServer(
         this.#servers.map(({ name, endpoint }) => {
@@ -118,6 +119,12 @@ export class Fleet {
       quietMs: this.#troubleSinceMs === undefined ? 0 : nowMs - this.#troubleSinceMs,
       isWorking: [...this.#sendings].some(({ sinceMs }) => nowMs - sinceMs > WORKING_AFTER_MS),
     };
+  }
+
+  /** A server that never fitted the run is a mistake of the run file: which of two models answers must not be a race. */
+  #refuseMixture(): void {
+    const wrong = this.#servers.find(({ failure, wasReady }) => failure?.code === 'run-file.differs' && !wasReady);
+    if (wrong?.failure !== undefined) throw wrong.failure;
   }
 
   #standingOf(server: string): Standing {

@@ -3,6 +3,7 @@ import type { Outcome, TurnRequest } from '../engine/dialect.ts';
 import type { Sending } from '../fleet/fleet.ts';
 import type { PromptKey } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
+import { answerTokens } from '../shard/record.ts';
 import type { Conversing } from './conversing.ts';
 import { deadlineOf } from './deadline.ts';
 import { sendTurn, shouldVerifyText, textProblem } from './send-attempt.ts';
@@ -30,7 +31,7 @@ export async function attempt(
     ...{ partition, id, turn, launch: endpoint.launch, startedAt, endedAt: clock.now(), outcome: outcome.kind },
     status: 'status' in outcome ? outcome.status : outcome.kind === 'completed' ? 200 : 0,
     because: becauseOf(outcome),
-    tokens: outcome.kind === 'completed' ? outcome.reply.outputIds.length : 0,
+    tokens: outcome.kind === 'completed' ? answerTokens(outcome.reply) : 0,
   });
   return { outcome, sending };
 }

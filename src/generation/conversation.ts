@@ -48,6 +48,7 @@ export interface RecordParts {
 }
 
 export function makeRecord(parts: RecordParts): TrainingRecord {
+  const inexactBecause = whyInexact(parts);
   return {
     v: 1,
     id: parts.prompt.id,
@@ -55,18 +56,25 @@ export function makeRecord(parts: RecordParts): TrainingRecord {
     messages: parts.prompt.messages,
     tools: parts.prompt.tools,
     turns: parts.turns,
-    exact: parts.exactness.exact,
-    inexactBecause: parts.exactness.because,
-    flags: flagsOf(parts.turns, parts.isMissingToolResult),
+    exact: inexactBecause === '',
+    inexactBecause,
+    flags: flagsOf(parts.turns, parts.isMissingToolResult, inexactBecause === ''),
     sampling: parts.sampling,
     provenance: parts.provenance,
   };
 }
 
-function flagsOf(turns: readonly RecordTurn[], isMissingToolResult: boolean): RecordFlag[] {
+/** '' where every turn has its ids. Turns may have been answered by servers that are not alike, the last one exact. */
+function whyInexact({ turns, exactness }: RecordParts): string {
+  if (!exactness.exact) return exactness.because;
+  const silent = turns.findIndex(({ outputIds }) => outputIds.length === 0);
+  return silent === -1 ? '' : `${turns[silent]?.server ?? 'a server'} gave turn ${silent + 1} as text, without token ids`;
+}
+
+function flagsOf(turns: readonly RecordTurn[], isMissingToolResult: boolean, isExact: boolean): RecordFlag[] {
   const flags: RecordFlag[] = [];
   if (turns.some(({ finish }) => finish === 'length')) flags.push('truncated');
-  if (turns.some((turn, at) => at > 0 && turn.continues === 0)) flags.push('history-retokenised');
+  if (isExact && turns.some((turn, at) => at > 0 && turn.continues === 0)) flags.push('history-retokenised');
   if (turns.some(({ text, toolCalls }) => text.trim() === '' && toolCalls.length === 0)) flags.push('empty-answer');
   if (isMissingToolResult) flags.push('tool-result-missing');
   return flags;

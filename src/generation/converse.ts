@@ -5,7 +5,7 @@
  */
 import type { Prompt } from '../base/conversation.ts';
 import type { Lease } from '../ledger/ledger.ts';
-import type { RecordTurn } from '../shard/record.ts';
+import { answerTokens, type RecordTurn } from '../shard/record.ts';
 import { renderRecord } from '../shard/render-record.ts';
 import { findNextTurn } from '../shard/walk-conversation.ts';
 import { type Answered, answerTurn } from './answer-turn.ts';
@@ -86,7 +86,7 @@ function setAside(lease: Lease, turns: readonly RecordTurn[], because: string, {
 function countsOf(turns: readonly RecordTurn[]): AnswerCounts {
   return {
     answers: turns.length,
-    tokens: turns.reduce((sum, { outputIds }) => sum + outputIds.length, 0),
+    tokens: turns.reduce((sum, turn) => sum + answerTokens(turn), 0),
     truncated: turns.filter(({ finish }) => finish === 'length').length,
   };
 }

@@ -25,7 +25,7 @@ export function shouldVerifyText(repliesBefore: number): boolean {
 
 export async function sendTurn(endpoint: Endpoint, turn: TurnRequest, options: SendOptions): Promise<Outcome> {
   const { deadlineMs, abort, clock } = options;
-  const request: EngineRequest = endpoint.dialect.renderTurn(turn);
+  const request: EngineRequest = endpoint.dialect.renderTurn(turn, endpoint.facts);
   const limit = openTimeLimit(clock, deadlineMs, abort);
   const reply = await endpoint.turns.send(request, limit.signal);
   limit.close();

@@ -1,7 +1,7 @@
 /** A server that is ready: where requests go, and what it said about itself when it became ready. */
 
 import { AerieError } from '../base/errors.ts';
-import type { Dialect, EngineRequest, ServerFacts } from '../engine/dialect.ts';
+import type { Dialect, EngineRequest, FactRequest, ServerFacts } from '../engine/dialect.ts';
 import type { Clock } from '../host/host.ts';
 import type { HttpClient, HttpReply } from '../host/http.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
@@ -18,8 +18,8 @@ export interface Endpoint {
   readonly control: HttpClient;
 }
 
-/** Longest wait for one health or facts reply: both are answered from memory; a busy event loop may take seconds. */
-const CONTROL_TIMEOUT_MS = 10_000;
+/** Longest wait for one health or facts reply: SGLang's health waits up to 20 s for its scheduler before it says 503. */
+const CONTROL_TIMEOUT_MS = 25_000;
 
 /** What people need to know of the commonest codes; the code stays, because it is what they search for. */
 const CONNECT_WORDS: Readonly<Record<string, string>> = {
@@ -28,29 +28,85 @@ const CONNECT_WORDS: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'its host name cannot be looked up now (EAI_AGAIN)',
   EHOSTUNREACH: 'its host cannot be reached (EHOSTUNREACH)',
   ECONNRESET: 'it closed the connection (ECONNRESET)',
+  EPROTO: 'it does not speak TLS there; write http:// (EPROTO)',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS there; write http:// (ERR_SSL_WRONG_VERSION_NUMBER)',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS there; write http:// (ERR_SSL_PACKET_LENGTH_TOO_LONG)',
 };
 
+/** Waiting mends none of these. */
+const CERTIFICATE_WORDS: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate comes from an authority that this machine does not know',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate comes from an authority that this machine does not know',
+  UNABLE_TO_GET_ISSUER_CERT: 'its certificate comes from an authority that this machine does not know',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate comes from an authority that this machine does not know',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host name',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet',
+};
+
+/** `isConfiguration`: it will not go away by waiting. */
+export interface Look {
+  readonly ready: boolean;
+  readonly seen: string;
+  readonly isConfiguration: boolean;
+}
+
 /** What one look at the health path saw: `ready`, or a sentence. */
-export async function lookAtHealth(control: Control, dialect: Dialect): Promise<{ ready: boolean; seen: string }> {
-  const reply = await ask(control, dialect.healthRequest);
-  if (reply.kind === 'http') return { ready: dialect.isReady(reply.status), seen: `health answered ${reply.status}` };
-  if (reply.kind === 'aborted') return { ready: false, seen: `health did not answer in ${CONTROL_TIMEOUT_MS / 1000} s` };
-  return { ready: false, seen: CONNECT_WORDS[reply.code] ?? `health could not be asked: ${reply.code}` };
+export async function lookAtHealth(control: Control, { healthRequest, isReady }: Dialect, server: string): Promise<Look> {
+  const reply = await ask(control, healthRequest);
+  if (reply.kind === 'aborted') return notReady(`health did not answer in ${CONTROL_TIMEOUT_MS / 1000} s`);
+  if (reply.kind === 'transport') {
+    const certificate = CERTIFICATE_WORDS[reply.code];
+    if (certificate !== undefined) return { ready: false, seen: `${certificate} (${reply.code})`, isConfiguration: true };
+    return notReady(CONNECT_WORDS[reply.code] ?? `health could not be asked: ${reply.code}`);
+  }
+  if (KEY_STATUSES.has(reply.status)) throw wrongKey(server, healthRequest.path, reply.status);
+  if (isReady(reply.status)) return { ready: true, seen: '', isConfiguration: false };
+  const hint = reply.status === 404 ? `: ${healthRequest.path} is not there; is attach: right, and is it this engine?` : '';
+  return notReady(`health answered ${reply.status}${hint}`);
+}
+
+function notReady(seen: string): Look {
+  return { ready: false, seen, isConfiguration: false };
 }
 
 /** What the server says about itself, or a sentence where it could not say it now: half an account is none. */
-export async function readFacts(control: Control, dialect: Dialect, server: string): Promise<ServerFacts | string> {
+export async function readFacts(control: Control, kind: FactsKind): Promise<ServerFacts | string> {
+  const { dialect, model } = kind;
   const replies: { status: number; body: string }[] = [];
   for (const request of dialect.factRequests) {
     const reply = await ask(control, request);
     if (reply.kind === 'aborted') return `${request.path} did not answer in ${CONTROL_TIMEOUT_MS / 1000} s`;
     if (reply.kind === 'transport') return CONNECT_WORDS[reply.code] ?? `${request.path} could not be asked: ${reply.code}`;
     const { status, body } = reply;
-    if (KEY_STATUSES.has(status)) throw wrongKey(server, request.path, status);
+    refuseStatus(request, status, kind.server);
     if (LATER_STATUSES.has(status)) return `${request.path} answered ${status}`;
     replies.push({ status, body });
   }
-  return dialect.parseFacts(replies);
+  return dialect.parseFacts(replies, model);
+}
+
+export interface FactsKind {
+  readonly dialect: Dialect;
+  readonly server: string;
+  /** The run file's name for the model. */
+  readonly model: string;
+}
+
+/** An optional account that is missing or kept to others leaves facts unknown; one that every server of its kind gives does not. */
+function refuseStatus({ path, isOptional }: FactRequest, status: number, server: string): void {
+  if (isOptional && (path !== '/v1/models' || status === 404)) return;
+  if (KEY_STATUSES.has(status)) throw wrongKey(server, path, status);
+  if (status !== 404) return;
+  throw new AerieError(
+    'server.rejects',
+    `${server} answered 404 to ${path}: there is no such path below the address of attach:.`,
+    {
+      remedy: 'Correct attach: (a server behind a proxy has a base path), or engine: where this is another kind of server.',
+      facts: { status },
+    },
+  );
 }
 
 const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403]);
@@ -75,5 +131,15 @@ function wrongKey(server: string, path: string, status: number): AerieError {
   return new AerieError('server.rejects', `${server} answered ${status} to ${path}: the key is wrong or missing.`, {
     remedy: 'Set api-key: $NAME for this server in the run file, and NAME in the environment. Nothing was sent to it.',
     facts: { status },
+  });
+}
+
+/** A certificate that this machine does not believe. */
+export function wrongCertificate(server: string, address: string, seen: string): AerieError {
+  return new AerieError('server.unreachable', `${server} at ${address} is not to be trusted: ${seen}.`, {
+    remedy:
+      'Name the certificate, or that of its authority, in the environment:  NODE_EXTRA_CA_CERTS=/path/ca.pem aerie run …\n' +
+      'or write the host name that the certificate is for. Nothing was sent to it.',
+    facts: { attach: address },
   });
 }

@@ -9,13 +9,15 @@ import type { Emit } from '../base/events.ts';
 import type { Dialect, ServerFacts } from '../engine/dialect.ts';
 import type { Host } from '../host/host.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
-import { type Control, type Endpoint, lookAtHealth, readFacts } from './endpoint.ts';
+import { type Control, type Endpoint, lookAtHealth, readFacts, wrongCertificate } from './endpoint.ts';
 import { type LaunchedProcess, lastLogLines } from './launch-embedded.ts';
 import { nextServerState, relaunchPauseMs, type ServerObservation, type ServerState } from './server-state.ts';
 
 export interface KeptServerOptions {
   readonly name: string;
   readonly dialect: Dialect;
+  /** The run file's name for the model, for servers that list several. */
+  readonly model: string;
   /** Starts the process; left out where Aerie only attaches. */
   readonly launch?: () => Promise<LaunchedProcess>;
   /** Base URL of an attached server. */
@@ -168,8 +170,9 @@ export class KeptServer {
           pauseMs = LOOK_FIRST_MS;
           continue;
         }
-        const look = await lookAtHealth(control, dialect);
+        const look = await lookAtHealth(control, dialect, this.name);
         if (signal.aborted) break;
+        if (look.isConfiguration && !this.#wasReady) throw wrongCertificate(this.name, baseUrl, look.seen);
         if (look.ready) await this.#becomeReady(baseUrl, control);
         else this.#notReady(look.seen);
         if (this.endpoint !== undefined) continue;
@@ -183,8 +186,8 @@ export class KeptServer {
 
   /** Its facts are read each time: what answers now may be another process with other flags at the same address. */
   async #becomeReady(baseUrl: string, control: Control): Promise<void> {
-    const { dialect, emit } = this.#options;
-    const facts = await readFacts(control, dialect, this.name);
+    const { dialect, model: wanted, emit } = this.#options;
+    const facts = await readFacts(control, { dialect, server: this.name, model: wanted });
     if (control.signal.aborted) return;
     if (typeof facts === 'string') return this.#notReady(facts);
     const before = this.#endpoint;
@@ -192,7 +195,9 @@ export class KeptServer {
       const endpoint = await this.#admit(baseUrl, control, facts);
       const { launch } = endpoint;
       const { model, contextTokens } = facts;
-      emit({ kind: 'server.ready', subject: this.name, facts: { baseUrl, launch, model, contextTokens } });
+      const { exact, because } = dialect.exactness(facts);
+      const inexact = exact ? {} : { inexactBecause: because };
+      emit({ kind: 'server.ready', subject: this.name, facts: { baseUrl, launch, model, contextTokens, ...inexact } });
     }
     this.#wasReady = true;
     this.#lastSeen = '';

@@ -72,6 +72,11 @@ export interface TrainingRecord {
   readonly provenance: Provenance;
 }
 
+/** Tokens of an answer: its ids, or the server's own count where it gives only text. */
+export function answerTokens({ outputIds, usage }: Pick<RecordTurn, 'outputIds' | 'usage'>): number {
+  return outputIds.length > 0 ? outputIds.length : usage.completion;
+}
+
 /** The whole prompt of each turn, with what `continues` left out put back. */
 export function promptIdsOf(turns: readonly RecordTurn[]): number[][] {
   const prompts: number[][] = [];

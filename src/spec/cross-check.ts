@@ -20,7 +20,9 @@ const OWNED_FIELDS: Readonly<Record<string, string>> = {
   top_k: 'write sampling.top-k',
   stop: 'write sampling.stop',
   chat_template_kwargs: 'write sampling.chat-template-kwargs',
-  return_token_ids: 'Aerie always asks for the ids',
+  return_token_ids: 'Aerie asks for the ids where the engine has them',
+  return_prompt_token_ids: 'Aerie asks for the ids where the engine has them',
+  return_meta_info: 'Aerie asks for the ids where the engine has them',
   n: 'each turn has one answer',
 };
 
@@ -56,14 +58,14 @@ export function silencedBy(problems: readonly Problem[]): Path[] {
 
 function checkServer(file: unknown, path: Path): Problem[] {
   const has = (key: string) => valueAt(file, [...path, key]) !== undefined;
-  const isVllm = valueAt(file, [...path, 'engine']) === 'vllm';
+  const engine = valueAt(file, [...path, 'engine']);
+  const isForeign = isForeignEngine(engine);
   const problems: Problem[] = [];
-  if (isVllm && !has('attach')) {
-    const message =
-      'is vllm, which needs attach: http://HOST:PORT beside it; this version launches no vLLM, it uses one that is already there';
+  if (isForeign && !has('attach')) {
+    const message = `is ${String(engine)}, which needs attach: http://HOST:PORT beside it; this version launches none, it uses one that is already there`;
     problems.push({ path: [...path, 'engine'], at: 'value', message, missing: [...path, 'attach'] });
   }
-  if (isVllm || has('attach')) {
+  if (isForeign || has('attach')) {
     const flags = 'are for a server that Aerie launches; this one has the flags it was started with, so leave them out';
     const port = 'is for a server that Aerie launches; the port of this one is part of attach';
     if (has('flags')) problems.push({ path: [...path, 'flags'], at: 'key', message: flags });
@@ -73,6 +75,11 @@ function checkServer(file: unknown, path: Path): Problem[] {
     problems.push({ path: [...path, 'api-key'], at: 'key', message, missing: [...path, 'attach'] });
   }
   return problems;
+}
+
+/** One that only another program can be: Aerie attaches to it. */
+function isForeignEngine(engine: unknown): boolean {
+  return engine === 'vllm' || engine === 'sglang' || engine === 'openai';
 }
 
 /** Names become folders, and some systems take B1 and b1 for one folder. Default names of servers count too. */
@@ -100,10 +107,9 @@ function checkLengths(file: unknown, path: Path, servers: readonly unknown[]): P
 }
 
 function checkModel(file: unknown, servers: readonly unknown[]): Problem[] {
-  if (valueAt(file, ['model']) !== 'default' || !servers.some((_, i) => valueAt(file, ['servers', i, 'engine']) === 'vllm'))
-    return [];
-  const message =
-    'is default, the small model of the embedded engine; write the name under which the vllm server serves its model';
+  const foreign = servers.map((_, i) => valueAt(file, ['servers', i, 'engine'])).find(isForeignEngine);
+  if (valueAt(file, ['model']) !== 'default' || foreign === undefined) return [];
+  const message = `is default, the small model of the embedded engine; write the name under which the ${String(foreign)} server serves its model`;
   return [{ path: ['model'], at: 'value', message }];
 }
 

@@ -117,16 +117,16 @@ describe('a file with mistakes', () => {
   it.each([
     [
       'servers: [{ engine: vllm }]',
-      'servers[0].engine  is vllm, which needs attach: http://HOST:PORT beside it; this version launches no vLLM, it uses one that is already there',
+      'servers[0].engine  is vllm, which needs attach: http://HOST:PORT beside it; this version launches none, it uses one that is already there',
     ],
     [
       'servers: [{ engine: sglang }]',
-      'servers[0].engine  is "sglang", which is for a later version of Aerie; this one takes only embedded or vllm',
+      'servers[0].engine  is sglang, which needs attach: http://HOST:PORT beside it; this version launches none, it uses one that is already there',
     ],
-    ['servers: [{ engine: embeded }]', 'servers[0].engine  is "embeded"; it must be embedded or vllm'],
+    ['servers: [{ engine: embeded }]', 'servers[0].engine  is "embeded"; it must be embedded or vllm or sglang or openai'],
     [
       'servers: [{ attach: "http://x" }]',
-      'servers[0].engine  is missing: embedded: the small engine that comes with Aerie. vllm: a vLLM server that is already there (needs attach).',
+      'servers[0].engine  is missing: embedded: the small engine that comes with Aerie. vllm, sglang: such a server that is already there (needs attach). openai: any endpoint with chat completions (needs attach); it gives text only, so its records are not exact.',
     ],
     [
       'servers: [{ engine: embedded, attach: "http://x", flags: { tp: 8 } }]',
@@ -209,7 +209,7 @@ describe('a file with mistakes', () => {
     ],
     ['run: again', 'run  is written twice, first on line 1; keep one of them'],
   ])('%s', (line, sentence) => {
-    const evidence = evidenceOf(`${line.includes('vllm') ? SMALLEST.replace('default', 'org/m') : SMALLEST}${line}\n`);
+    const evidence = evidenceOf(`${/vllm|sglang/.test(line) ? SMALLEST.replace('default', 'org/m') : SMALLEST}${line}\n`);
     expect(evidence.map((said) => said.replace(/^run\.yaml:\d+:\d+ {2}/, ''))).toEqual([sentence]);
     expect(evidence.join()).not.toContain('secret');
   });

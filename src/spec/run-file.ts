@@ -31,8 +31,11 @@ const flags = z.strictObject({
 
 const server = z.strictObject({
   engine: z
-    .enum(['embedded', 'vllm'])
-    .describe('embedded: the small engine that comes with Aerie. vllm: a vLLM server that is already there (needs attach).'),
+    .enum(['embedded', 'vllm', 'sglang', 'openai'])
+    .describe(
+      'embedded: the small engine that comes with Aerie. vllm, sglang: such a server that is already there (needs attach). ' +
+        'openai: any endpoint with chat completions (needs attach); it gives text only, so its records are not exact.',
+    ),
   attach: serverUrl()
     .optional()
     .describe('Base URL of a server that is already there. Aerie never stops it. Left out: Aerie launches the server.'),

@@ -1,7 +1,7 @@
 /** The run as the rest of Aerie sees it: every default resolved, every path absolute, nothing left to parse. */
 import type { Sampling } from '../base/sampling.ts';
 
-export type EngineKind = 'embedded' | 'vllm';
+export type EngineKind = 'embedded' | 'vllm' | 'sglang' | 'openai';
 
 /** A server Aerie launches (embedded), or one that is already there (`attach`), which Aerie never stops. */
 export interface ServerSpec {

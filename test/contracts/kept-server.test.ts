@@ -41,7 +41,7 @@ function keep(change: Partial<KeptServerOptions>, argsOf: (launch: number) => re
     return { process: started, logPath, listening: (signal) => portOf(portFile, signal) };
   };
   const server = new KeptServer({
-    ...{ name: 's', dialect: dialectOf('vllm'), headers: {}, connections: 4, patienceMs: 10_000, host },
+    ...{ name: 's', model: 'lookalike', dialect: dialectOf('vllm'), headers: {}, connections: 4, patienceMs: 10_000, host },
     admit: (facts) => admitted.push(facts),
     onReady: () => undefined,
     emit: (happening) => void happenings.push(happening),

@@ -25,7 +25,9 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'server.waiting':
       return `${subject}: not ready (${String(facts['seen'])}); waiting at most ${formatDuration(Number(facts['patienceMs']))}`;
     case 'server.ready':
-      return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'])}`;
+      return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'] || 'not named')}${facts['inexactBecause'] === undefined ? '' : `; records will NOT be exact: ${String(facts['inexactBecause'])}`}`;
+    case 'server.left-out':
+      return `${subject}: left out of this run, ${String(facts['because'])}`;
     case 'server.lost':
       return `${subject}: lost (${String(facts['how'])}); requests in flight will be asked again`;
     case 'shard.repaired':

@@ -1,51 +1,57 @@
-/** vLLM ≥ 0.10.2, where `return_token_ids` gives the ids of prompt and answer. Without dev mode it says little about itself. */
-import { countOf, looseObject, readChat, renderChat, textOf } from '../chat-completion.ts';
-import type { Dialect } from '../dialect.ts';
+/**
+ * vLLM. From 0.10.2 on `return_token_ids` gives the ids of prompt and answer; before that there is text only.
+ * Without its development mode it says little about itself: the type and the size of the KV cache are labels of a metric.
+ */
+import { RETURN_TOKEN_IDS, readChat, renderChat } from '../chat-completion.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
+import { type Dialect, type IdsPromise, type ServerFacts, UNKNOWN_FACTS } from '../dialect.ts';
+import { parseLoose, textOf } from '../loose-json.ts';
+import { pickModel } from '../model-list.ts';
+import { readSamples } from '../prometheus.ts';
+import { told } from '../server-info.ts';
+import { isAtLeast } from '../version.ts';
+
+const FIRST_WITH_IDS = [0, 10, 2] as const;
 
 export const vllm: Dialect = {
   name: 'vllm',
   healthRequest: { method: 'GET', path: '/health' },
   isReady: (status) => status === 200,
   factRequests: [
-    { method: 'GET', path: '/v1/models' },
-    { method: 'GET', path: '/version' },
+    { method: 'GET', path: '/v1/models', isOptional: false },
+    { method: 'GET', path: '/version', isOptional: true },
+    { method: 'GET', path: '/metrics', isOptional: true },
   ],
-  parseFacts(replies) {
-    const card = firstModel(replies[0]?.body ?? '');
-    return {
-      model: textOf(card['id']),
-      revision: '',
-      engineVersion: versionOf(replies[1]?.body ?? ''),
-      weights: 'unknown',
-      kvCacheDtype: 'unknown',
-      templateHash: '',
-      contextTokens: Math.max(0, countOf(card['max_model_len'])),
-      vocabularySize: 0,
-      stopIds: [],
-      sequences: 0,
-    };
+  parseFacts([models, version, metrics], model) {
+    const { id, contextTokens } = pickModel(models?.body ?? '', model);
+    const engineVersion = textOf(parseLoose(version?.body ?? '')['version']);
+    return { ...UNKNOWN_FACTS, model: id, contextTokens, engineVersion, ...cacheFacts(metrics?.body ?? '') };
   },
-  renderTurn: renderChat,
-  readReply: readChat,
+  renderTurn: (turn, facts) => renderChat(turn, { idFields: promiseOf(facts) === 'never' ? {} : RETURN_TOKEN_IDS }),
+  readReply: (reply, facts, maxTokens) => readChat(reply, { facts, maxTokens, ids: promiseOf(facts) }),
   renderDetokenize,
   readDetokenize: readDetokenized,
-  exactness: () => ({ exact: true, because: '' }),
+  exactness(facts) {
+    if (promiseOf(facts) !== 'never') return { exact: true, because: '' };
+    const because = `vLLM ${facts.engineVersion} gives text only; token ids come with ${FIRST_WITH_IDS.join('.')}`;
+    return { exact: false, because };
+  },
 };
 
-function firstModel(body: string): Record<string, unknown> {
-  try {
-    const models = looseObject(JSON.parse(body))['data'];
-    return looseObject(Array.isArray(models) ? models[0] : undefined);
-  } catch {
-    return {};
-  }
+function promiseOf({ engineVersion }: ServerFacts): IdsPromise {
+  const hasIds = isAtLeast(engineVersion, FIRST_WITH_IDS);
+  if (hasIds === undefined) return 'unknown';
+  return hasIds ? 'always' : 'never';
 }
 
-function versionOf(body: string): string {
-  try {
-    return textOf(looseObject(JSON.parse(body))['version']);
-  } catch {
-    return '';
-  }
+/** `vllm:cache_config_info` has every field of the cache's configuration as a label, one sample for each engine. */
+function cacheFacts(metrics: string): Pick<ServerFacts, 'kvCacheDtype' | 'poolTokens'> {
+  const engines = readSamples(metrics, 'vllm:cache_config_info').map(({ labels }) => labels);
+  const types = new Set(engines.map((labels) => told(labels['cache_dtype'])));
+  const sizes = engines.map((labels) => Number(labels['num_gpu_blocks']) * Number(labels['block_size']));
+  return {
+    // Engines that do not agree are none that can be spoken for.
+    kvCacheDtype: types.size === 1 ? ([...types][0] ?? 'unknown') : 'unknown',
+    poolTokens: sizes.every((size) => Number.isSafeInteger(size) && size > 0) ? sizes.reduce((sum, size) => sum + size, 0) : 0,
+  };
 }

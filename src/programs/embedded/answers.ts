@@ -1,6 +1,6 @@
 /**
- * The two generating endpoints: a parsed body → the reply's JSON. Chat speaks vLLM's `return_token_ids` shape,
- * generate speaks SGLang's.
+ * The two generating endpoints: a parsed body → the reply's JSON. Chat speaks vLLM's `return_token_ids` shape with the
+ * fields of SGLang's choices beside it, generate speaks SGLang's.
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import { type Generation, type GenerationRequest, generate } from './generate.ts';
@@ -38,7 +38,9 @@ export async function answerChat(model: LoadedModel, body: ChatBody, nowMs: numb
         logprobs: null,
         finish_reason: generation.finish.kind === 'length' ? 'length' : 'stop',
         stop_reason: generation.finish.kind === 'string' ? generation.finish.text : null,
+        matched_stop: sglangFinish(generation).matched ?? null,
         token_ids: withIds ? generation.outputIds : null,
+        prompt_token_ids: withIds ? promptIds : null,
       },
     ],
     usage: {
@@ -115,7 +117,7 @@ function requestOf(promptIds: readonly number[], maxTokens: number, fields: Samp
   };
 }
 
-function sglangFinish({ finish, outputIds }: Generation) {
+function sglangFinish({ finish, outputIds }: Generation): { type: string; length?: number; matched?: number | string } {
   if (finish.kind === 'length') return { type: 'length', length: outputIds.length };
   return { type: 'stop', matched: finish.kind === 'end' ? finish.id : finish.text };
 }

@@ -20,13 +20,24 @@ export function describeModels(model: LoadedModel, nowMs: number) {
   };
 }
 
+/** vLLM's one metric from which the type and the size of the KV cache are read. A block is one token here. */
+export function describeMetrics({ flags }: LoadedModel): string {
+  const labels = `block_size="1",cache_dtype="${kvTypeOf(flags)}",engine="0",num_gpu_blocks="${flags.sequences * flags.contextTokens}"`;
+  const head = '# HELP vllm:cache_config_info Information of the KV cache\n# TYPE vllm:cache_config_info gauge\n';
+  return `${head}vllm:cache_config_info{${labels}} 1.0\n`;
+}
+
+function kvTypeOf({ kvType }: LoadedModel['flags']): string {
+  return kvType === 'f16' ? 'float16' : kvType;
+}
+
 /** SGLang's key names first, then what only this engine has. */
 export function describeServer(model: LoadedModel) {
   const { flags } = model;
   return {
     model_path: flags.modelPath,
     served_model_name: flags.servedModelName,
-    kv_cache_dtype: flags.kvType === 'f16' ? 'float16' : flags.kvType,
+    kv_cache_dtype: kvTypeOf(flags),
     context_length: flags.contextTokens,
     max_total_num_tokens: flags.sequences * flags.contextTokens,
     max_running_requests: flags.sequences,

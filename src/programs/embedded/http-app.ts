@@ -5,7 +5,7 @@
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { answerChat, answerGenerate, refuseOtherModel } from './answers.ts';
-import { describeModels, describeServer, describeTokenizer } from './descriptions.ts';
+import { describeMetrics, describeModels, describeServer, describeTokenizer } from './descriptions.ts';
 import type { LoadedModel } from './model.ts';
 import { refuseUnknownIds, tokenizeChat, tokenizeText } from './prompt.ts';
 import { BODIES, errorBody, parseBody, Refusal, type TokenizeBody } from './wire.ts';
@@ -38,6 +38,8 @@ export function createHttpApp({ model: loaded, now, log }: HttpAppParts): Hono {
   );
   app.get('/health', (context) => context.body(null, loaded() === undefined ? 503 : 200));
   app.get('/v1/models', (context) => context.json(describeModels(ready(), now())));
+  app.get('/version', (context) => context.json({ version: ready().version }));
+  app.get('/metrics', (context) => context.text(describeMetrics(ready())));
   app.get('/server_info', (context) => context.json(describeServer(ready())));
   app.get('/tokenizer', (context) => context.json(describeTokenizer(ready())));
 
@@ -63,7 +65,8 @@ export function createHttpApp({ model: loaded, now, log }: HttpAppParts): Hono {
     const model = ready();
     refuseOtherModel(model, body.model);
     refuseUnknownIds(model, body.tokens);
-    return context.json({ prompt: model.decoder.textOf(body.tokens) });
+    const text = model.decoder.textOf(body.tokens);
+    return context.json({ prompt: text, text }); // vLLM's name and SGLang's
   });
 
   app.notFound((context) =>

@@ -22,7 +22,7 @@ export const chatShape: Shape = {
     }
     return { ...asked, result: readAsk(fields, messages, settings) };
   },
-  render({ id, model, createdAt, promptIds, answer, usage }) {
+  render({ id, model, createdAt, promptIds, answer, usage, ids }) {
     return {
       ...renderHead(id, model, createdAt),
       choices: [
@@ -32,12 +32,13 @@ export const chatShape: Shape = {
           logprobs: null,
           finish_reason: answer.finish,
           stop_reason: null,
-          token_ids: answer.outputIds,
+          ...(ids === 'choice' ? { token_ids: answer.outputIds } : {}),
+          ...(ids === 'meta-info' ? renderMetaInfo(promptIds, answer.outputIds) : {}),
         },
       ],
       usage: renderUsage(usage),
       prompt_logprobs: null,
-      prompt_token_ids: promptIds,
+      ...(ids === 'choice' ? { prompt_token_ids: promptIds } : {}),
     };
   },
   renderWithoutChoices: ({ id, model, createdAt, promptIds, usage }) => ({
@@ -90,7 +91,12 @@ function readAsk(fields: Fields, messages: readonly Message[], { maxModelLen }: 
       `'max_tokens' or 'max_completion_tokens' is too large: ${maxTokens}. This model's maximum context length is ${maxModelLen} tokens and your request has ${input} input tokens (${maxTokens} > ${maxModelLen} - ${input}).`,
     ).result;
   }
-  return { ask: { promptIds, maxTokens } };
+  const metaInfo = ['return_prompt_token_ids', 'return_meta_info', 'logprobs'].every((key) => fields[key] === true);
+  return { ask: { promptIds, maxTokens, metaInfo } };
+}
+
+function renderMetaInfo(promptIds: readonly number[], outputIds: readonly number[]): object {
+  return { prompt_token_ids: promptIds, meta_info: { output_token_logprobs: outputIds.map((id) => [-0.5, id, null]) } };
 }
 
 function refuse(

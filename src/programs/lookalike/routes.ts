@@ -3,7 +3,7 @@
  * Pure, apart from the fault table that the controls are for.
  */
 import { readMessages } from './chat-shape.ts';
-import { renderModels, renderServerInfo, VERSION } from './describe-engine.ts';
+import { renderMetrics, renderModels, renderServerInfo } from './describe-engine.ts';
 import { faultSchema, listMistakes } from './scenario.ts';
 import type { Lookalike } from './serve-generation.ts';
 import { parseObject, renderVllmError } from './shapes.ts';
@@ -11,8 +11,8 @@ import { decodeIds, encodeMessages, encodeText, isTokenId } from './tokens.ts';
 
 export interface PlainReply {
   readonly status: number;
-  /** '' = empty body. */
-  readonly body: object | '';
+  /** Text goes as it is; '' = empty body. */
+  readonly body: object | string;
 }
 
 type Route = (lookalike: Lookalike, body: string) => PlainReply;
@@ -23,7 +23,8 @@ const wrong = (message: string): PlainReply => ({ status: 400, body: renderVllmE
 /** Keyed by method and path. The controls answer loopback only; `server.ts` sees to it. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['GET /health', ({ faults, stats }) => ({ status: faults.healthStatus(stats.received), body: '' })],
-  ['GET /version', () => ok({ version: VERSION })],
+  ['GET /version', ({ scenario }) => ok({ version: scenario.version })],
+  ['GET /metrics', ({ settings, scenario }) => ({ status: 200, body: renderMetrics(settings, scenario) })],
   ['GET /v1/models', ({ settings, clock }) => ok(renderModels(settings, clock.now()))],
   ['GET /server_info', ({ settings, scenario }) => ok(renderServerInfo(settings, scenario))],
   ['POST /tokenize', tokenize],

@@ -77,6 +77,10 @@ const scenarioSchema = z.strictObject({
   faults: z.array(faultSchema).default([]),
   /** Laid over the reply of `/server_info`: what the engine says about itself, e.g. `{"kv_cache_dtype": "fp8_e4m3"}`. */
   serverInfo: z.record(z.string(), z.unknown()).default({}),
+  /** The version it says it is, everywhere it says one. */
+  version: z.string().default('0.11.0-lookalike'), // the vLLM whose shapes are followed
+  /** Ids in a chat: always, as SGLang gives them beside log-probabilities and only where asked for, or none. */
+  ids: z.enum(['always', 'meta-info', 'none']).default('always'),
 });
 
 export type Latency = z.infer<typeof latency>;

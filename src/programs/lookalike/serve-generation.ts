@@ -17,7 +17,7 @@ import { planAnswer } from './compose-answer.ts';
 import { drawLatency, randomFrom } from './draw.ts';
 import type { FaultTable } from './faults.ts';
 import type { Journal, JournalSubject } from './journal.ts';
-import { type OutgoingReply, renderAnswer, renderStatus } from './render-outcome.ts';
+import { type OutgoingReply, type PartsWithoutUsage, renderAnswer, renderStatus } from './render-outcome.ts';
 import type { Fault, Scenario } from './scenario.ts';
 import type { Settings } from './settings.ts';
 import type { Ask, Reading, Shape } from './shapes.ts';
@@ -126,11 +126,17 @@ function answerLater(flight: Flight, ask: Ask, fault: Fault | undefined): void {
       promptIds: ask.promptIds,
       answer: planned.compose(),
       elapsedMs: clock.elapsed() - startedAt,
+      ids: idsOf(scenario.ids, ask),
     };
     const reply = renderAnswer(shape, base, fault);
     if (fault?.do === 'cut') cut(flight, reply);
     else send(flight, reply);
   });
+}
+
+function idsOf(ids: Scenario['ids'], { metaInfo = false }: Ask): PartsWithoutUsage['ids'] {
+  if (ids === 'always') return 'choice';
+  return ids === 'meta-info' && metaInfo ? 'meta-info' : 'none';
 }
 
 /** Cancelled when the connection closes first. */

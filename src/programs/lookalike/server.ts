@@ -60,7 +60,7 @@ function answerPlain(lookalike: Lookalike, key: string, body: string, from: stri
 }
 
 function sendPlain(response: ServerResponse, { status, body }: PlainReply): void {
-  const text = body === '' ? '' : JSON.stringify(body);
-  const type = body === '' ? {} : { 'content-type': 'application/json' };
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const type = body === '' ? {} : { 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json' };
   response.writeHead(status, { ...type, 'content-length': String(Buffer.byteLength(text)) }).end(text);
 }

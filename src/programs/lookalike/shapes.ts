@@ -14,6 +14,8 @@ export interface Refusal {
 export interface Ask {
   readonly promptIds: readonly number[];
   readonly maxTokens: number;
+  /** Asked for as SGLang 0.5.13 has it: `return_prompt_token_ids`, and `return_meta_info` with `logprobs`. */
+  readonly metaInfo?: boolean;
 }
 
 export interface Reading {
@@ -34,6 +36,8 @@ export interface ReplyParts {
   readonly answer: Answer;
   readonly usage: { readonly prompt: number; readonly completion: number; readonly cached: number };
   readonly elapsedMs: number;
+  /** Where a chat has its ids. */
+  readonly ids: 'choice' | 'meta-info' | 'none';
 }
 
 export interface Shape {

@@ -1,0 +1,36 @@
+/** `/server_info` with SGLang's key names, and the names the embedded engine adds. Anything missing stays unknown. Pure. */
+import { UNKNOWN_FACTS, type ServerFacts } from './dialect.ts';
+import { countOf, listOf, looseObject, parseLoose, textOf } from './loose-json.ts';
+
+/** SGLang's own account holds the server's key among its flags: only what is named here is ever kept. */
+export function factsFromServerInfo(body: string): ServerFacts {
+  const info = parseLoose(body);
+  // One entry for each data-parallel group, with what became of the flags.
+  const states = listOf(info['internal_states']).map(looseObject);
+  const count = (key: string) => Math.max(0, countOf(info[key] ?? states[0]?.[key]));
+  const perGroup = (key: string) => states.reduce((sum, state) => sum + Math.max(0, countOf(state[key])), 0);
+  return {
+    ...UNKNOWN_FACTS,
+    model: textOf(info['served_model_name']) || textOf(info['model_path']),
+    revision: textOf(info['revision']),
+    engineVersion: textOf(info['version']),
+    weights: textOf(info['weights']) || textOf(info['quantization']) || told(info['dtype']),
+    kvCacheDtype: firstTold([info['kv_cache_dtype'], ...states.map((state) => state['kv_cache_dtype'])]),
+    templateHash: textOf(info['template_hash']),
+    contextTokens: count('context_length'),
+    vocabularySize: count('vocab_size'),
+    stopIds: listOf(info['stop_token_ids']).filter((id): id is number => countOf(id) >= 0),
+    sequences: count('max_running_requests') || perGroup('effective_max_running_requests_per_dp'),
+    poolTokens: count('max_total_num_tokens'),
+  };
+}
+
+function firstTold(values: readonly unknown[]): string {
+  return values.map(told).find((value) => value !== 'unknown') ?? 'unknown';
+}
+
+/** `auto` is what was asked for, not what there is: some checkpoints turn it into fp8 without a word (docs/decisions/0007). */
+export function told(value: unknown): string {
+  const text = textOf(value).trim();
+  return text === '' || text.toLowerCase() === 'auto' ? 'unknown' : text;
+}
