@@ -58,7 +58,8 @@ export async function runCheck(input: CheckInput, context: OperationContext): Pr
   }
 }
 
-async function readBenchmarks(path: string): Promise<{ index: BenchmarkPrompts; unread: number }> {
+/** The prompts of `--benchmarks FILE`, also for `aerie export --without benchmark-overlap`. */
+export async function readBenchmarks(path: string): Promise<{ index: BenchmarkPrompts; unread: number }> {
   const wrong = (message: string, because: string, cause?: unknown) =>
     new AerieError(
       'usage.flag',

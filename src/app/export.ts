@@ -6,6 +6,7 @@ import { exportRun } from '../delivery/export-run.ts';
 import { EXPORT_TARGETS, type ExportTarget } from '../delivery/export-targets.ts';
 import { FINDING_CODES, type FindingCode } from '../delivery/findings/codes.ts';
 import type { PartitionCounters } from '../ledger/ledger.ts';
+import { readBenchmarks } from './check.ts';
 import type { OperationContext } from './context.ts';
 import { openForReading, tokenFactsOf } from './read-run.ts';
 import { findWithheld, readUnlessWithheld } from './withheld.ts';
@@ -19,6 +20,9 @@ export interface ExportInput {
   readonly partitions?: readonly string[];
   /** Records with one of these findings of `check` are left out. */
   readonly without?: readonly string[];
+  /** Of `check`, which the findings depend on. */
+  readonly maxLength?: number;
+  readonly benchmarks?: string;
   /** Share of the prompts for `held-out/`. */
   readonly heldOut?: number;
   readonly extendMask?: boolean;
@@ -38,13 +42,22 @@ export interface ExportReport extends ExportResult {
 
 export async function runExport(input: ExportInput, context: OperationContext): Promise<ExportReport> {
   refuseFlags(input);
+  const list = input.benchmarks === undefined ? undefined : await readBenchmarks(input.benchmarks);
   const readable = await openForReading(input.run, context.host);
   try {
     const partitions = choosePartitions(readable.ledger.partitions(), input.partitions ?? []);
-    const facts = tokenFactsOf(readable.ledger.identity());
-    const vocabularySize = input.targetVocab ?? facts.vocabularySize;
+    const vocabularySize = input.targetVocab ?? tokenFactsOf(readable.ledger.identity()).vocabularySize;
     const codes = (input.without ?? []) as readonly FindingCode[]; // refuseFlags has looked
-    const withheld = await findWithheld(readable, { codes, facts, run: input.run }, context);
+    const withheld = await findWithheld(
+      readable,
+      {
+        codes,
+        run: input.run,
+        ...(input.maxLength === undefined ? {} : { maxLength: input.maxLength }),
+        ...(list === undefined ? {} : { benchmarks: list.index }),
+      },
+      context,
+    );
     const wantsCounts = input.counts === true || input.draftVocab !== undefined;
     const result = await exportRun({
       sources: partitions.map(({ name }) => ({ partition: name, open: () => readUnlessWithheld(readable, name, withheld) })),
@@ -78,6 +91,9 @@ function refuseFlags(input: ExportInput): void {
     throw wrongFlag(`--extend-mask is made for the way in which SpecForge shifts a mask, not for ${target}.`, 'Leave it out.');
   }
   const unknown = without.find((code) => !(FINDING_CODES as readonly string[]).includes(code));
+  if (without.includes('benchmark-overlap') && input.benchmarks === undefined) {
+    throw wrongFlag('benchmark-overlap is with a list, and none was given.', 'Add --benchmarks FILE, as for check.');
+  }
   if (unknown !== undefined) throw wrongFlag(`check has no finding ${unknown}.`, `Give one of ${FINDING_CODES.join(', ')}.`);
 }
 

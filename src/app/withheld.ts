@@ -1,19 +1,29 @@
 /** `--without FINDING`: which records of a run an export leaves out, and the run's records with those that cannot be read. */
 import { findIds, type UnreadableRecord } from '../delivery/check-run.ts';
-import type { CheckFacts, FindingCode } from '../delivery/findings/codes.ts';
+import type { BenchmarkPrompts } from '../delivery/findings/benchmark-overlap.ts';
+import type { FindingCode } from '../delivery/findings/codes.ts';
 import { findRecordProblem, parseRecord } from '../shard/parse-record.ts';
 import type { TrainingRecord } from '../shard/record.ts';
 import type { OperationContext } from './context.ts';
 import { openRunDecoder } from './keep-tokenizer.ts';
-import { type ReadableRun, readLiveRecords, readLiveValues } from './read-run.ts';
+import { checkFactsOf, type ReadableRun, readLiveRecords, readLiveValues } from './read-run.ts';
 
 /** `partition/id` → the finding for which it is left out: the first in the order they were named. */
 export type Withheld = ReadonlyMap<string, FindingCode>;
 
+export interface WithheldRequest {
+  readonly codes: readonly FindingCode[];
+  /** As `check` was asked: the same records have the findings then. */
+  readonly maxLength?: number;
+  readonly benchmarks?: BenchmarkPrompts;
+  /** How the run was named. */
+  readonly run: string;
+}
+
 /** Reads the run once for each finding, as `check` does: some are seen only over the whole run. */
 export async function findWithheld(
   readable: ReadableRun,
-  request: { readonly codes: readonly FindingCode[]; readonly facts: CheckFacts; readonly run: string },
+  request: WithheldRequest,
   context: OperationContext,
 ): Promise<Withheld> {
   const withheld = new Map<string, FindingCode>();
@@ -23,7 +33,9 @@ export async function findWithheld(
     const keys = await findIds(code, {
       records: everyValue(readable),
       ...(decoder === undefined ? {} : { decoder }),
-      ...request.facts,
+      ...checkFactsOf(readable),
+      ...(request.maxLength === undefined ? {} : { maxLength: request.maxLength }),
+      ...(request.benchmarks === undefined ? {} : { benchmarks: request.benchmarks }),
       run: request.run,
       signal: context.drain,
     });

@@ -46,25 +46,30 @@ const statusCommand = buildCommand<CommonFlags, [string], CliContext>({
   },
 });
 
+/** What findings depend on, for check and for what leaves records out by them. */
+const onFindings = {
+  maxLength: {
+    kind: 'parsed',
+    parse: parseTokens,
+    optional: true,
+    brief: 'Tokens at which the trainer cuts rows; default 8192',
+    placeholder: 'N',
+  },
+  benchmarks: {
+    kind: 'parsed',
+    parse: String,
+    optional: true,
+    brief: 'Prompts that must not be among the run’s: JSON lines, or text with one on each line',
+    placeholder: 'FILE',
+  },
+} as const;
+
 const checkCommand = buildCommand<CheckFlags, [string], CliContext>({
   loader: async () => (await import('./commands/check.ts')).check,
   parameters: {
     flags: {
       ...json,
-      maxLength: {
-        kind: 'parsed',
-        parse: parseTokens,
-        optional: true,
-        brief: 'Tokens at which the trainer cuts rows; default 8192',
-        placeholder: 'N',
-      },
-      benchmarks: {
-        kind: 'parsed',
-        parse: String,
-        optional: true,
-        brief: 'Prompts that must not be among the run’s: JSON lines, or text with one on each line',
-        placeholder: 'FILE',
-      },
+      ...onFindings,
     },
     positional: onRun,
   },
@@ -108,6 +113,7 @@ const exportCommand = buildCommand<ExportFlags, [string], CliContext>({
         brief: 'Leave out records with these findings of check',
         placeholder: 'FINDING',
       },
+      ...onFindings,
       heldOut: {
         kind: 'parsed',
         parse: Number,

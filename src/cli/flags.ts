@@ -8,6 +8,8 @@ export interface ExportFlags extends CommonFlags {
   readonly to?: string;
   readonly partition?: readonly string[];
   readonly without?: readonly string[];
+  readonly maxLength?: number;
+  readonly benchmarks?: string;
   readonly heldOut?: number;
   readonly extendMask: boolean;
   readonly counts: boolean;

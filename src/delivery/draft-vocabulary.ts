@@ -14,7 +14,7 @@ export interface DraftVocabulary {
   readonly d2t: readonly number[];
   /** Target id → is it in the draft vocabulary? */
   readonly t2d: readonly boolean[];
-  /** Supervised tokens that the draft vocabulary holds, of all of them; 1 where there are none. */
+  /** Supervised tokens that the draft vocabulary holds, of all of them; 0 where there are none. */
   readonly coverage: number;
 }
 
@@ -34,7 +34,7 @@ export function chooseDraftVocabulary(counts: TokenCounts, draftSize: number, ta
 function shareOf(ids: readonly number[], counts: TokenCounts): number {
   const all = totalOf(counts);
   const held = ids.reduce((sum, id) => sum + (counts.get(id) ?? 0), 0);
-  return all === 0 ? 1 : held / all;
+  return all === 0 ? 0 : held / all;
 }
 
 export function totalOf(counts: TokenCounts): number {

@@ -76,6 +76,9 @@ export function exportNotes(result: ExportResult): string[] {
     const count = result.partitions.reduce((sum, partition) => sum + partition.heldOutRecords, 0);
     notes.push(`${formatCount(count)} records are in held-out/: point the trainer at train/, never at the folder above.`);
   }
+  if (result.counts !== undefined && result.counts.tokens === 0 && result.counts.draftVocabulary > 0) {
+    notes.push('No token was counted, so the draft vocabulary is the first ids of the vocabulary and of no use.');
+  }
   if (result.extendMask) notes.push('The mask covers one token before each answer too (--extend-mask).');
   return notes;
 }
@@ -84,7 +87,7 @@ function partitionNotes(exported: ExportPartition): string[] {
   const { partition, leftOut, withheld, truncatedRecords, conversationRows, givenConversations } = exported;
   const notes: string[] = [];
   for (const [code, count] of Object.entries(withheld))
-    notes.push(`${partition}: ${formatCount(count)} records left out: ${code}.`);
+    notes.push(`${partition}: ${formatCount(count)} ${count === 1 ? 'record' : 'records'} left out: ${code}.`);
   for (const [shape, counts] of Object.entries(leftOut)) {
     for (const [reason, count] of Object.entries(counts)) {
       if (count === 0) continue;
