@@ -130,7 +130,22 @@ def speculators_tokens(job):
         expect(f"{way}: rows", len(built), len(rows))
         expect(f"{way}: supervised tokens", sum(int(row["loss_mask"].sum()) for row in built), supervised)
         expect(f"{way}: token counts", torch.load(frequencies), counted)
+    same_draft_vocabulary(job, counted)
     return len(rows), f"{how}; {versions()}"
+
+
+def same_draft_vocabulary(job, counted):
+    """Where the export has a map beside it: the map that the trainer itself would make of these counts."""
+    import numpy
+
+    folder = f"{job.exports['speculators']}.counts"
+    if not os.path.isdir(folder):
+        return
+    ours = [numpy.load(os.path.join(folder, f"{name}.npy")) for name in ("d2t", "t2d")]
+    build = importlib.import_module("speculators.train.vocab_mapping").build_vocab_mappings_from_distribution
+    theirs = build(counted, len(ours[0]), len(ours[1]))
+    for name, one, other in zip(("d2t", "t2d"), ours, theirs):
+        expect(name, one.tolist(), other.tolist())
 
 
 def modelopt_messages(job):

@@ -19,8 +19,7 @@ MAX_LENGTH = 8192
 
 
 def run(job):
-    for target in job.exports:
-        check(job, "formats reader", f"export for {target}", lambda job, target=target: read_offline(job, target))
+    run_offline(job)
     check(job, "SpecForge", "prepare_prompt_tasks, tokens/", specforge_tokens)
     check(job, "SpecForge", "validate_regenerated_data, conversations/", specforge_conversations)
     check(job, "speculators", "load_raw_dataset, tokens/ and single parts", speculators_load)
@@ -31,13 +30,13 @@ def run(job):
 
 def run_offline(job):
     for target in job.exports:
+        if target == "parquet":
+            continue  # the standard library has no Parquet; `datasets` reads it below
         check(job, "formats reader", f"export for {target}", lambda job, target=target: read_offline(job, target))
 
 
 def read_offline(job, target):
     folder = job.exports[target]
-    if target == "parquet":
-        raise Skip("the reader has the standard library alone, which has no Parquet")
     tokenizer = ByteLevelTokenizer(job.tokenizer)
     read = read_export(target, folder, tokenizer)
     if read.problems:
@@ -159,20 +158,19 @@ def modelopt_load(job):
 
 def automodel_load(job):
     path, how = job.source("Automodel", "nemo_automodel/components/datasets/llm/chat_dataset.py")
-    names = ["_is_hf_repo_id", "_as_iter", "_load_openai_messages", "_normalize_messages", "_conversations_to_messages"]
+    names = ["_is_hf_repo_id", "_as_iter", "_load_openai_messages", "_normalize_messages"]
     import logging
     import re
     from collections.abc import Sequence
 
     given = {"json": json, "logging": logging, "re": re, "Path": Path, "Sequence": Sequence}
-    cut = cut_out(path, [*names, "_SHAREGPT_ROLE_MAP"], given)
-    files = job.files("automodel", "messages") if "automodel" in job.exports else job.files("specforge", "conversations")
+    cut = cut_out(path, names, given)
+    files = job.files("automodel", "messages")
     rows = cut["_load_openai_messages"](files)
     expect("rows", len(rows), count_lines(files))
     for row, ours in zip(rows, rows_of(files)):
-        messages = row["messages"] if "messages" in row else cut["_conversations_to_messages"](row["conversations"])
-        normal = cut["_normalize_messages"](messages)
-        wanted = [(m["role"], m["content"]) for m in ours.get("messages", ours.get("conversations"))]
+        normal = cut["_normalize_messages"](row["messages"])
+        wanted = [(m["role"], m["content"]) for m in ours["messages"]]
         expect("messages", [(m["role"], m["content"]) for m in normal], wanted)
     broken = broken_copies(files[0], Path(job.scratch, "automodel"))["torn-line"]
     must_refuse("torn-line", lambda: cut["_load_openai_messages"]([str(next(Path(broken).iterdir()))]))

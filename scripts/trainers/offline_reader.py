@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from draft_vocabulary import check_counts
+
 WHITE = re.compile(r"\s*\Z")
 THINK = re.compile(r"</?think>", re.IGNORECASE)
 
@@ -32,6 +34,7 @@ def read_export(target, folder, tokenizer):
     for place, kinds in kinds_of_folder.items():
         if len(kinds) > 1:
             problems.append(f"{place}: two row shapes in one folder")
+    problems.extend(check_counts(f"{folder}.counts", seen["tokens"].rows, tokenizer.size))
     problems.extend(check_both(seen["tokens"].rows, seen["conversations"].rows))
     return Read(seen["tokens"].rows, seen["conversations"].rows, problems)
 

@@ -18,8 +18,14 @@ export const TRAINERS = [
 
 /** What reads files for three of the four. */
 const LIGHT = ['datasets==5.2.0'];
-/** torch is 1 to 3 GB: never in CI. */
-const FULL = [...LIGHT, 'torch', 'transformers==5.18.0', 'omegaconf', 'loguru', 'aiohttp', 'openai', 'tiktoken', 'scipy'];
+/** torch is 1 to 3 GB: never in CI. The rest is what the four packages import when they read data. */
+const FULL = [
+  ...LIGHT,
+  ...['torch==2.15.0', 'transformers==5.24.0'],
+  ...['omegaconf', 'scipy', 'pulp', 'ninja', 'nvidia-ml-py', 'rich', 'pydantic', 'regex', 'setuptools'], // Model-Optimizer
+  ...['loguru', 'aiohttp', 'openai', 'pydantic-settings', 'psutil', 'protobuf', 'typer'], // speculators
+  ...['torchdata', 'tiktoken'], // Automodel
+];
 
 /** Longest that one download may take before it is given up: pip itself gives up on a dead index within half a minute. */
 const LIGHT_MS = 120_000;

@@ -9,7 +9,7 @@
  * which are text, so that there are rows of several turns too.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
@@ -35,6 +35,9 @@ const SOURCES = {
   ],
   C: Array.from({ length: 8 }, (_, n) => [user(`one word,\u2028please: ${n}`), old, user('and one more')]),
 };
+
+/** Whose exports get a draft vocabulary beside them. */
+const WITH_VOCABULARY = ['specforge', 'speculators'];
 
 const SAMPLING = { C: { 'max-tokens': 1 } };
 
@@ -63,7 +66,8 @@ export async function makeTinyExports(folder) {
   for (const target of await exportTargets()) {
     const to = join(folder, 'exports', target);
     mkdirSync(join(folder, 'exports'), { recursive: true });
-    aerie(['export', 'run.yaml', '--for', target, '--to', to], folder);
+    const vocabulary = WITH_VOCABULARY.includes(target) ? ['--draft-vocab', '64'] : [];
+    aerie(['export', 'run.yaml', '--for', target, '--to', to, ...vocabulary], folder);
     exports.push({ target, folder: to });
   }
   return { exports, tokenizer: join(folder, 'runs', 'tiny', 'tokenizer') };
@@ -71,12 +75,7 @@ export async function makeTinyExports(folder) {
 
 /** The targets that the code itself knows, so that a new one is checked from its first day. */
 async function exportTargets() {
-  for (const name of ['export-targets.js', 'export-manifest.js']) {
-    const path = join(root, 'dist', 'delivery', name);
-    const targets = existsSync(path) ? (await import(pathToFileURL(path).href)).EXPORT_TARGETS : undefined;
-    if (targets !== undefined) return targets;
-  }
-  throw new Error('dist/delivery does not say EXPORT_TARGETS');
+  return (await import(pathToFileURL(join(root, 'dist', 'delivery', 'export-targets.js')).href)).EXPORT_TARGETS;
 }
 
 function aerie(args, cwd) {
