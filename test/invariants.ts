@@ -99,6 +99,15 @@ export const INVARIANTS = {
     promise: 'An export folder is whole or absent, and holds nothing but data files that trainers accept.',
     because: 'Half an export trains half a drafter.',
   },
+  'error:never-a-stack': {
+    promise:
+      'Hostile command lines, run files, sources, environments, replies and run folders end in an answer or in an error with its code, its exit code and what to type.',
+    because: 'A stack trace helps nobody at night, and says nothing about what is safe.',
+  },
+  'disk:network-refused': {
+    promise: 'A run folder on a network file system is refused before anything is made.',
+    because: 'Locks and fsync there are not what they say: two workers could hold one run.',
+  },
   'secret:never-written': {
     promise: 'A secret named in a run file is in no log, record, event, page or message.',
     because: 'Run folders are shared.',

@@ -1,6 +1,7 @@
 /** `aerie status`: what is done, set aside and refused. Reads only, also while a worker writes. */
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
+import { systemCodeOf } from '../base/errors.ts';
 import { readRejectedReasons } from '../dataset/rejected-reasons.ts';
 import type { PartitionCounters } from '../ledger/ledger.ts';
 import type { OperationContext } from './context.ts';
@@ -33,10 +34,7 @@ export async function runStatus(input: StatusInput, context: OperationContext): 
   try {
     const partitions: StatusReport['partitions'][number][] = [];
     for (const counters of ledger.partitions()) {
-      const path = join(run.folder, 'rejected', `${counters.name}.ndjson`);
-      const rejectedBecause =
-        counters.rejected > 0 ? await readRejectedReasons(createReadStream(path, { end: counters.rejectedBytes - 1 })) : {};
-      partitions.push({ ...counters, rejectedBecause });
+      partitions.push({ ...counters, rejectedBecause: await reasonsOf(run.folder, counters) });
     }
     const setAsides = partitions.flatMap(({ name }) => ledger.setAsides(name)).slice(0, MOST_SHOWN);
     const isFinished = partitions.every(
@@ -46,5 +44,17 @@ export async function runStatus(input: StatusInput, context: OperationContext): 
     return { run: run.name, folder: run.folder, partitions, setAsides, outcomes: ledger.outcomeCounts(), isFinished };
   } finally {
     ledger.close();
+  }
+}
+
+/** Counted by the ledger; why is told by a file that people may have moved away: then only that is not known. */
+async function reasonsOf(folder: string, { name, rejected, rejectedBytes }: PartitionCounters): Promise<Record<string, number>> {
+  if (rejected === 0) return {};
+  const path = join(folder, 'rejected', `${name}.ndjson`);
+  try {
+    return await readRejectedReasons(createReadStream(path, { end: rejectedBytes - 1 }));
+  } catch (thrown) {
+    if (systemCodeOf(thrown) === '') throw thrown;
+    return { unreadable: rejected };
   }
 }

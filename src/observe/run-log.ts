@@ -7,9 +7,14 @@ export interface RunLog {
   close(): void;
 }
 
+/** A log that cannot be opened or written must not stop a run: the ledger has the events. */
 export function openRunLog(path: string): RunLog {
-  const destination = pino.destination({ dest: path, append: true, sync: true });
-  // A log that cannot be written must not stop a run: the ledger has the events.
+  let destination: ReturnType<typeof pino.destination>;
+  try {
+    destination = pino.destination({ dest: path, append: true, sync: true });
+  } catch {
+    return { write: () => undefined, close: () => undefined };
+  }
   destination.on('error', () => undefined);
   const logger = pino({ base: null, timestamp: false, formatters: { level: (level) => ({ level }) } }, destination);
   return {

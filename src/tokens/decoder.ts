@@ -61,7 +61,7 @@ function specialTokens(tokenizerJson: object): { id: number; content: string }[]
   const added: unknown = 'added_tokens' in tokenizerJson ? tokenizerJson.added_tokens : undefined;
   if (!Array.isArray(added)) return [];
   return added
-    .filter(({ special }: { special?: unknown }) => special === true)
+    .filter((token: { special?: unknown } | null) => token?.special === true)
     .map(({ id, content }: { id?: unknown; content?: unknown }) => ({ id: Number(id), content: String(content) }));
 }
 
@@ -83,7 +83,9 @@ function chatOf(config: Readonly<Record<string, unknown>>): RenderChat | undefin
 function templateSource(value: unknown): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   if (!Array.isArray(value)) return undefined;
-  const named = value.find(({ name }: { name?: unknown }) => name === 'default') as { template?: unknown } | undefined;
+  const named = value.find((template: { name?: unknown } | null) => template?.name === 'default') as
+    | { template?: unknown }
+    | undefined;
   return typeof named?.template === 'string' ? named.template : undefined;
 }
 
