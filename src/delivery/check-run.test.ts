@@ -214,6 +214,7 @@ describe('check', () => {
     ]);
     expect(result.findings[1]?.share).toBeCloseTo(30 / 31);
     expect(result.findings[0]?.next).toContain('aerie check runs/x --json');
+    for (const { next, sentence } of Object.values(FINDINGS)) expect(`${sentence} ${next}`).not.toMatch(/undefined|CODE/);
     expect(hasErrors(result)).toBe(true);
     expect(hasErrors(await check(cut))).toBe(false);
     expect(FINDINGS.truncated.severity).toBe('warning');
@@ -239,6 +240,7 @@ describe('check', () => {
     expect(findings).toMatchObject([{ code: 'supervision-cut', severity: 'error' }]);
     expect(findings[0]?.sentence).toContain('cuts rows at 20 tokens');
     expect(findings[0]?.next).toContain('aerie check runs/x --max-length N');
+    expect(findings[0]?.next).toContain('aerie export runs/x --for specforge --without supervision-cut --max-length 20 ');
   });
 
   it('names the records that have a finding, and what one record shows by itself', async () => {

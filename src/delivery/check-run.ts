@@ -202,8 +202,11 @@ function finding(
 ): Finding {
   const { severity, sentence, next } = FINDINGS[code];
   const { count, exampleIds, records } = seen;
-  const filled = (text: string) => text.replaceAll('LENGTH', formatCount(maxLength)).replaceAll('RUN', run);
-  return { code, severity, sentence: filled(sentence), count, share: count / records, exampleIds, next: filled(next) };
+  return {
+    ...{ code, severity, count, share: count / records, exampleIds },
+    sentence: sentence.replaceAll('LENGTH', formatCount(maxLength)),
+    next: next.replaceAll('LENGTH', String(maxLength)).replaceAll('RUN', run),
+  };
 }
 
 function rank(entry: Finding): number {

@@ -45,6 +45,22 @@ test('faults that answer wrongly say so in the journal', async () => {
   expect(lines.map(({ outputIds }) => outputIds === undefined)).toEqual([true, false, false, false, false, false, true, false]);
 });
 
+test('an answer can be told, and is cut at the cap like any other', async () => {
+  const text = 'on and on ';
+  const faults = [{ when: { contains: 'prompt' }, do: 'say', text: text.repeat(4), times: 2 }];
+  const bench = await startLookalike({ scenario: { faults } });
+  const answers = [ask('prompt 1'), { ...ask('prompt 2'), max_tokens: 15 }, ask('prompt 3')];
+  const said: unknown[] = [];
+  for (const asked of answers) said.push((await bench.post(CHAT, asked)).json);
+  const [whole, cut, free] = (said as [R, R, R]).map(({ choices }) => choices[0]);
+  expect(whole).toMatchObject({ message: { content: text.repeat(4) }, finish_reason: 'stop' });
+  expect(whole?.token_ids).toEqual([...Buffer.from(text.repeat(4))].map((byte) => byte + 3).concat(0));
+  expect(cut).toMatchObject({ message: { content: 'on and on on an' }, finish_reason: 'length' });
+  expect(cut?.token_ids.length).toBe(15);
+  expect((free as { message?: { content?: string } }).message?.content).not.toContain(text);
+  expect(answeredLines(bench).map(({ fault }) => fault)).toEqual(['say', 'say', '']);
+});
+
 test('statuses come on cue: a burst, a poison prompt, a 429 that says when, every nth', async () => {
   const faults = [
     { when: { contains: 'poison' }, do: 'status', status: 400 },

@@ -14,7 +14,9 @@ export interface FindingKind {
   readonly next: string;
 }
 
-const leaveOut = (code: string) => `aerie export RUN --for specforge --without ${code}   leaves them out, with the count`;
+/** `more`: what check was told and export must be told too, to find the same records. */
+const leaveOut = (code: string, more = '') =>
+  `aerie export RUN --for specforge --without ${code}${more}   leaves them out, with the count`;
 const askAgain = (code: string) => `aerie run RUN --redo ${code}   asks them again; or ${leaveOut(code)}`;
 const REPORT = 'aerie check RUN --json   shows the ids; please report it, the records are kept as they are';
 
@@ -45,7 +47,7 @@ export const FINDINGS = {
     severity: 'error',
     sentence:
       'have a prompt so long that a trainer which cuts rows at LENGTH tokens sees nothing of the answer, and drops the row without a word',
-    next: `${leaveOut('supervision-cut')}; or train with a greater length and say so: aerie check RUN --max-length N`,
+    next: `${leaveOut('supervision-cut', ' --max-length LENGTH')}; or train with a greater length and say so: aerie check RUN --max-length N`,
   },
   'longer-than-context': {
     severity: 'error',
@@ -126,7 +128,7 @@ export const FINDINGS = {
   'benchmark-overlap': {
     severity: 'warning',
     sentence: 'have a prompt in common with the list of benchmark prompts: what is measured on it later will flatter',
-    next: leaveOut('benchmark-overlap'),
+    next: leaveOut('benchmark-overlap', ' --benchmarks FILE'),
   },
   'prompt-drift': {
     severity: 'warning',

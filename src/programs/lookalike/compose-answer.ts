@@ -5,7 +5,7 @@
 import type { Random } from '../../host/host.ts';
 import { drawAnswerTokens, randomFrom } from './draw.ts';
 import type { AnswerTokens } from './scenario.ts';
-import { encodeText, STOP_ID } from './tokens.ts';
+import { decodeIds, encodeText, STOP_ID } from './tokens.ts';
 
 export interface Answer {
   /** Ends with the stop id when `finish` is `stop`. */
@@ -45,6 +45,14 @@ export function planAnswer(seed: number, promptIds: readonly number[], length: A
       return { outputIds, text, finish };
     },
   };
+}
+
+/** A given text as an answer; cut at the cap like any other. */
+export function sayText(text: string, maxTokens: number): Answer {
+  const outputIds = encodeText(text);
+  if (outputIds.length < maxTokens) return { outputIds: [...outputIds, STOP_ID], text, finish: 'stop' };
+  const kept = outputIds.slice(0, maxTokens);
+  return { outputIds: kept, text: decodeIds(kept), finish: 'length' };
 }
 
 function composeText(length: number, random: Random): string {

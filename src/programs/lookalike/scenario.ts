@@ -66,6 +66,8 @@ export const faultSchema = z.discriminatedUnion('do', [
     do: z.literal('empty'),
     form: z.enum(['no-tokens', 'only-stop', 'no-choices']).default('no-tokens'),
   }),
+  /** An answer that is well-formed and worth nothing: a loop, a refusal, whatever the text is. */
+  z.strictObject({ ...always, do: z.literal('say'), text: z.string() }),
   z.strictObject({ ...always, do: z.literal('health-503'), when: whenHealth }),
   z.strictObject({ ...always, do: z.literal('health-lies') }),
 ]);

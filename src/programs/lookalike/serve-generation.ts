@@ -13,7 +13,7 @@
 import type { ServerResponse } from 'node:http';
 import { sha256Hex } from '../../base/ids.ts';
 import type { LookalikeClock } from './clock.ts';
-import { planAnswer } from './compose-answer.ts';
+import { planAnswer, sayText } from './compose-answer.ts';
 import { drawLatency, randomFrom } from './draw.ts';
 import type { FaultTable } from './faults.ts';
 import type { Journal, JournalSubject } from './journal.ts';
@@ -124,7 +124,7 @@ function answerLater(flight: Flight, ask: Ask, fault: Fault | undefined): void {
       model: settings.servedModelName,
       createdAt: clock.now(),
       promptIds: ask.promptIds,
-      answer: planned.compose(),
+      answer: fault?.do === 'say' ? sayText(fault.text, ask.maxTokens) : planned.compose(),
       elapsedMs: clock.elapsed() - startedAt,
       ids: idsOf(scenario.ids, ask),
     };
