@@ -18,6 +18,11 @@ export const INVARIANTS = {
     promise: 'Every record that was ever shown as done is there after any kill.',
     because: 'Hours of GPU time are behind a record.',
   },
+  'record:superseded-by-new': {
+    promise:
+      'A record that is made anew stays live until the new one is committed, which supersedes it in the same transaction; an attempt that comes to nothing leaves it.',
+    because: 'Asking for a better answer must never cost the one there is.',
+  },
   'record:durable-before-visible': {
     promise: 'A record is on disk before the ledger has it, and in the ledger before anyone is told.',
     because: 'A power cut must not leave a ledger that points at bytes which never arrived.',
@@ -47,6 +52,11 @@ export const INVARIANTS = {
       'Another port, another server flag that is neutral to the numerics, a new partition, a higher budget or limit are taken over.',
     because: 'Machines move and plans grow.',
   },
+  'resume:amended-is-recorded': {
+    promise:
+      'A change of the data that is asked for with --amend is recorded with what was and what is, and each record says how it was made.',
+    because: 'A mixture is fine when it is known.',
+  },
   'input:bad-row-never-stops': {
     promise: 'A bad input row is counted, named with its line and reason, kept out, and never stops a run.',
     because: 'One bad row in a million must not cost a night.',
@@ -58,6 +68,10 @@ export const INVARIANTS = {
   'prompt:poison-is-set-aside': {
     promise: 'A prompt that fails again and again while others are served is set aside with its reason, and the run goes on.',
     because: 'One prompt must not hold up the rest.',
+  },
+  'prompt:ended-can-be-asked-again': {
+    promise: 'A prompt without a record (set aside, or dropped because its answer was cut) is asked again with --retry-failed.',
+    because: 'The reason is often gone the next morning.',
   },
   'prompt:server-death-blames-nobody': {
     promise: 'A server that dies, hangs or answers 5xx for everyone costs no prompt its place.',

@@ -18,13 +18,15 @@ import { isKnown } from '../spec/kv-dtype.ts';
 import { checkPolicy, findPlannedKvCacheDtype } from '../spec/policy.ts';
 import type { RunSpec, ServerSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
-import { launchFacts } from './run-folder.ts';
+import { amended, launchFacts } from './run-folder.ts';
 
 export interface OpenServersOptions {
   readonly run: RunSpec;
   readonly ledger: Ledger;
   readonly context: OperationContext;
   readonly emit: (happening: Happening) => void;
+  /** What servers are otherwise than before is recorded and not refused. */
+  readonly isAmending: boolean;
   readonly onReady: (endpoint: Endpoint) => void;
 }
 
@@ -91,7 +93,8 @@ function refuseForbidden(run: RunSpec): void {
 
 /** Room for the longest answer and a prompt of a thousand tokens, where the run file names no context; a sequence of 2,048 tokens is the engine's own default. */
 function contextFor(run: RunSpec): number {
-  return Math.max(2048, Math.ceil((run.sampling.maxTokens + 1024) / 256) * 256);
+  const longest = Math.max(...run.partitions.map(({ ask }) => ask.sampling.maxTokens));
+  return Math.max(2048, Math.ceil((longest + 1024) / 256) * 256);
 }
 
 function openServer(server: ServerSpec, model: ModelFile | undefined, options: OpenServersOptions): KeptServer {
@@ -159,8 +162,10 @@ function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, op
   const now = { model, revision, weights, kvCacheDtype, templateHash };
   const before = launchFacts(ledger.identity());
   const differences = launchDifferences({ ...now, ...before }, now);
-  if (differences.length > 0) throw isUnlike(run, server, differences);
-  const known = Object.entries(now).map(([key, value]) => [`launch.${key}`, isKnown(before[key] ?? '') ? before[key] : value]);
+  if (differences.length > 0 && !options.isAmending) throw isUnlike(run, server, differences);
+  if (differences.length > 0) emit(amended(run, differences));
+  const kept = differences.length > 0 ? {} : before;
+  const known = Object.entries(now).map(([key, value]) => [`launch.${key}`, isKnown(kept[key] ?? '') ? kept[key] : value]);
   ledger.setIdentity({ ...ledger.identity(), ...Object.fromEntries(known), ...tokenFacts(facts) });
   const id = ledger.recordLaunch({
     server: server.name,

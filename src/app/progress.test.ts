@@ -8,7 +8,7 @@ const seconds = (partitions: readonly PartitionProgress[], rate: number) => {
 };
 
 const PARTITION: PartitionProgress = {
-  ...{ name: 'B1', enrolled: 1000, enrolmentOpen: false, done: 200, aside: 0, answers: 200, truncated: 0 },
+  ...{ name: 'B1', enrolled: 1000, enrolmentOpen: false, done: 200, aside: 0, dropped: 0, answers: 200, truncated: 0 },
   ...{ spentTokens: 20_000, budget: 0 },
 };
 

@@ -5,6 +5,7 @@ export interface PartitionProgress {
   readonly enrolmentOpen: boolean;
   readonly done: number;
   readonly aside: number;
+  readonly dropped: number;
   readonly answers: number;
   readonly truncated: number;
   readonly spentTokens: number;
@@ -50,7 +51,7 @@ export function estimateRemaining(partitions: readonly PartitionProgress[], toke
   const spent = partitions.reduce((sum, partition) => sum + partition.spentTokens, 0);
   if (done === 0 || tokensPerS <= 0) return undefined;
   const tokens = partitions.reduce((sum, partition) => {
-    const open = Math.max(0, partition.enrolled - partition.done - partition.aside);
+    const open = Math.max(0, partition.enrolled - partition.done - partition.aside - partition.dropped);
     const mean = partition.done >= 10 ? partition.spentTokens / partition.done : spent / done;
     const wanted = open * mean;
     return sum + (partition.budget > 0 ? Math.min(wanted, Math.max(0, partition.budget - partition.spentTokens)) : wanted);

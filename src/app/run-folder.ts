@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { AerieError, diskCodeOf, systemCodeOf } from '../base/errors.ts';
-import type { Facts } from '../base/events.ts';
+import type { Event, Facts, Happening } from '../base/events.ts';
 import { formatCount } from '../base/units.ts';
 import { type SourceDifference, sourceDiffers } from '../dataset/source-differs.ts';
 import type { Host } from '../host/host.ts';
@@ -22,11 +22,16 @@ import { refuseNetworkDisk } from './refuse-network-disk.ts';
 export interface HeldFolder {
   readonly ledger: Ledger;
   readonly isNew: boolean;
+  /** What `--amend` has recorded, already durable. */
+  readonly events: readonly Event[];
   close(): void;
 }
 
-/** Makes or opens the run folder for work. Throws before anything is changed when the run file differs in its data. */
-export async function openRunFolder(run: RunSpec, host: Host): Promise<HeldFolder> {
+/**
+ * Makes or opens the run folder for work. Throws before anything is changed when the run file differs in its data, unless
+ * `isAmending`: then the differences are recorded as `run.amended`, and the run goes on in the new way.
+ */
+export async function openRunFolder(run: RunSpec, host: Host, isAmending = false): Promise<HeldFolder> {
   await refuseNetworkDisk(run.folder);
   try {
     // Synced up to the run file's own folder: a ledger is no use in a folder whose name a power cut takes away.
@@ -39,13 +44,14 @@ export async function openRunFolder(run: RunSpec, host: Host): Promise<HeldFolde
   try {
     ledger = openSqliteLedger(join(run.folder, 'ledger.sqlite'), { clock: host.clock });
     const isNew = Object.keys(ledger.identity()).length === 0;
-    if (!isNew) await refuseDifferences(run, ledger);
-    takeOver(run, ledger);
+    const changes = isNew ? NO_CHANGES : await findChanges(run, ledger, isAmending);
+    const events = takeOver(run, ledger, changes);
     await writeRunFiles(run);
     const opened = ledger;
     return {
       ledger: opened,
       isNew,
+      events,
       close() {
         opened.close();
         held.release();
@@ -60,30 +66,63 @@ export async function openRunFolder(run: RunSpec, host: Host): Promise<HeldFolde
 
 /** Before the first answer there is no data that a change could spoil: a first start that failed pins nothing but the rows it read. */
 function hasAnswers(ledger: Ledger): boolean {
-  return ledger.partitions().some(({ answers, aside }) => answers + aside > 0);
+  return ledger.partitions().some(({ answers, aside, dropped }) => answers + aside + dropped > 0);
 }
 
-async function refuseDifferences(run: RunSpec, ledger: Ledger): Promise<void> {
+interface Changes {
+  readonly differences: readonly Difference[];
+  /** Partitions whose rows are others now. */
+  readonly reopened: readonly string[];
+}
+const NO_CHANGES: Changes = { differences: [], reopened: [] };
+
+/** What a begun run has otherwise; thrown unless it is to be amended. */
+async function findChanges(run: RunSpec, ledger: Ledger, isAmending: boolean): Promise<Changes> {
   const changed = identityDifferences(ledger.identity(), { ...ledger.identity(), ...identityOf(run) });
   const isUnread = (what: string) =>
     ledger.partitions().some(({ name, sourceRows }) => sourceRows === 0 && what === `partitions.${name}.from`);
   const isBegun = hasAnswers(ledger);
   const differences = changed.filter(({ what }) => isBegun || (what.startsWith('partitions.') && !isUnread(what)));
-  if (differences.length > 0) throw differs(run, differences);
+  if (differences.length > 0 && !isAmending) throw differs(run, differences);
+  const rowsDiffer = (name: string) =>
+    differences.some(({ what }) => ['from', 'columns', 'turns'].some((key) => what === `partitions.${name}.${key}`));
+  const reopened = ledger.partitions().flatMap(({ name }) => (rowsDiffer(name) ? [name] : []));
   for (const partition of ledger.partitions()) {
     const spec = run.partitions.find(({ name }) => name === partition.name);
-    if (spec === undefined || partition.sourceRows === 0) continue;
+    if (spec === undefined || partition.sourceRows === 0 || reopened.includes(spec.name)) continue;
     const difference = await sourceDiffers(partition.pin, spec.from);
     // A source that was read to its end is not needed again: its prompts lie in the run folder.
     if (difference === undefined || (difference.what === 'missing' && partition.enrolment === 'complete')) continue;
-    throw sourceChanged(spec.name, difference, isBegun ? '' : run.folder);
+    // A source that is not there cannot be read anew either: that is no change to record.
+    if (!isAmending || difference.what === 'missing') throw sourceChanged(spec.name, difference, isBegun ? '' : run.folder);
+    differences.push(describeSource(spec.name, difference));
+    reopened.push(spec.name);
   }
+  return { differences, reopened };
 }
 
-function takeOver(run: RunSpec, ledger: Ledger): void {
+function describeSource(name: string, difference: SourceDifference): Difference {
+  const before = `${formatCount(difference.pinnedBytes)} bytes`;
+  return { what: `partitions.${name}.source`, before, now: difference.what === 'changed' ? 'other content' : difference.what };
+}
+
+/** The facts of `run.amended`: `was.KEY` and `now.KEY` of everything that changed. */
+export function amended(run: RunSpec, differences: readonly Difference[]): Happening {
+  const facts = differences.flatMap(({ what, before, now }) => [
+    [`was.${what}`, before],
+    [`now.${what}`, now],
+  ]);
+  return { kind: 'run.amended', subject: run.name, facts: Object.fromEntries(facts) as Facts };
+}
+
+/** Sources first: an amendment that is cut short here is refused again, and recorded when it is asked for again. */
+function takeOver(run: RunSpec, ledger: Ledger, { differences, reopened }: Changes): readonly Event[] {
+  for (const name of reopened) ledger.reopenSource(name);
   const known = Object.entries(ledger.identity()).filter(([key]) => hasAnswers(ledger) || !key.startsWith('launch.'));
-  ledger.setIdentity({ ...Object.fromEntries(known), ...identityOf(run) });
-  ledger.declarePartitions(run.partitions.map(({ name, budget, limit }) => ({ name, budget, limit })));
+  const happenings = differences.length > 0 ? [amended(run, differences)] : [];
+  const settings = run.partitions.map(({ name, budget, limit }) => ({ name, budget, limit }));
+  ledger.declarePartitions(settings, differences.length > 0);
+  return ledger.setIdentity({ ...Object.fromEntries(known), ...identityOf(run) }, happenings);
 }
 
 /** The live server's own identity is part of the run's from the first launch on. */
@@ -127,7 +166,8 @@ function differs(run: RunSpec, differences: readonly Difference[]): AerieError {
     because: 'All records of a run are made in one way, so that a trainer can rely on them.',
     evidence: differences.map(({ what, before, now }) => `${what}: was ${before}, is now ${now}`),
     remedy:
-      'Put these back as they were, or give the new way its own name under run:. Nothing was changed; what is committed is safe.',
+      'Put these back as they were, or give the new way its own name under run:. Nothing was changed; what is committed is safe.\n' +
+      'To go on in the new way all the same, with the change recorded: the same command with --amend',
   });
 }
 

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { AerieError } from '../base/errors.ts';
-import type { Event } from '../base/events.ts';
+import type { Event, Happening } from '../base/events.ts';
 import { AERIE_VERSION } from '../base/version.ts';
 import { runSession, type SessionEnd } from '../generation/session.ts';
 import type { PartitionCounters } from '../ledger/ledger.ts';
@@ -16,6 +16,7 @@ import type { OperationContext } from './context.ts';
 import { describeSampling } from './describe-sampling.ts';
 import { findRun } from './find-run.ts';
 import { refuseBeforeStart } from './open-servers.ts';
+import { markNewAttempts, type NewAttempts, NO_NEW_ATTEMPTS, parseRedo } from './redo.ts';
 import { openRunFolder } from './run-folder.ts';
 import { errorOf } from './session-error.ts';
 import { watchProgress } from './watch-progress.ts';
@@ -24,6 +25,12 @@ import { type Job, openWorkplace, type Workplace } from './workplace.ts';
 export interface RunInput {
   /** Run file or run folder. */
   readonly run: string;
+  /** Prompts that were set aside or dropped are asked again. */
+  readonly retryFailed?: boolean;
+  /** Finding codes of `aerie check` and prompt ids, with commas between: these are asked anew. */
+  readonly redo?: string;
+  /** What differs from how the run began is recorded, and the run goes on in the new way. */
+  readonly amend?: boolean;
 }
 
 export interface RunReport {
@@ -41,13 +48,21 @@ export interface RunReport {
 
 export async function runRun(input: RunInput, context: OperationContext): Promise<RunReport> {
   const { run } = await findRun(input.run);
-  return await workOn(run, input.run, context);
+  const redo = input.redo === undefined ? NO_NEW_ATTEMPTS.redo : parseRedo(input.redo);
+  const wishes = { retryFailed: input.retryFailed ?? false, redo, isAmending: input.amend ?? false };
+  return await workOn(run, input.run, context, wishes);
 }
 
 /** The work itself, for a run that is already read; `preview` gives its own. */
-export async function workOn(run: RunSpec, argument: string, context: OperationContext): Promise<RunReport> {
+export async function workOn(
+  run: RunSpec,
+  argument: string,
+  context: OperationContext,
+  wishes: NewAttempts & { readonly isAmending: boolean } = { ...NO_NEW_ATTEMPTS, isAmending: false },
+): Promise<RunReport> {
   refuseBeforeStart(run, context.host.env);
-  const { ledger, isNew, close } = await openRunFolder(run, context.host);
+  const { isAmending } = wishes;
+  const { ledger, isNew, events: amendments, close } = await openRunFolder(run, context.host, isAmending);
   const log = openRunLog(join(run.folder, 'logs', 'aerie.log'));
   const onEvents = (events: readonly Event[]) => {
     for (const event of events) {
@@ -56,7 +71,10 @@ export async function workOn(run: RunSpec, argument: string, context: OperationC
     }
   };
   try {
-    const job: Job = { run, ledger, context, onEvents, emit: (happening) => onEvents(ledger.emit([happening])) };
+    const emit = (happening: Happening) => onEvents(ledger.emit([happening]));
+    const job: Job = { run, ledger, context, onEvents, emit, isAmending };
+    onEvents(amendments);
+    await markNewAttempts(job, wishes, argument);
     return await work(job, isNew, argument);
   } finally {
     log.close();
@@ -70,7 +88,8 @@ async function work(job: Job, isNew: boolean, argument: string): Promise<RunRepo
   const startedMs = clock.elapsed();
   const released = ledger.releaseLeases();
   const doneBefore = countDone(ledger.partitions());
-  const facts = { folder: run.folder, done: doneBefore, released, aerie: AERIE_VERSION };
+  const redoing = ledger.partitions().reduce((sum, partition) => sum + partition.redoing, 0);
+  const facts = { folder: run.folder, done: doneBefore + redoing, released, aerie: AERIE_VERSION };
   emit({ kind: isNew ? 'run.started' : 'run.resumed', subject: run.name, facts });
   if (isNew) for (const line of describeSampling(run)) context.onNote(line);
 

@@ -38,8 +38,8 @@ export async function runStatus(input: StatusInput, context: OperationContext): 
     }
     const setAsides = partitions.flatMap(({ name }) => ledger.setAsides(name)).slice(0, MOST_SHOWN);
     const isFinished = partitions.every(
-      ({ waiting, leased, enrolment, budget, spentTokens }) =>
-        (enrolment !== 'open' && waiting + leased === 0) || (budget > 0 && spentTokens >= budget),
+      ({ waiting, leased, redoing, enrolment, budget, spentTokens }) =>
+        (enrolment !== 'open' && waiting + leased === 0) || (budget > 0 && spentTokens >= budget && redoing === 0),
     );
     return { run: run.name, folder: run.folder, partitions, setAsides, outcomes: ledger.outcomeCounts(), isFinished };
   } finally {

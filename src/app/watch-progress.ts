@@ -37,13 +37,14 @@ export function watchProgress(watched: Watched): () => Progress {
     const partitions = run.partitions.map(({ name, budget }): PartitionProgress => {
       const { answers, truncated, spentTokens } = tally.of(name);
       // What is shown as done is durable, so it comes from the ledger and not from the tally.
-      const { enrolled = 0, done = 0, aside = 0 } = counters.get(name) ?? {};
+      const { enrolled = 0, done = 0, aside = 0, dropped = 0 } = counters.get(name) ?? {};
       return {
         name,
         enrolled,
         enrolmentOpen: enrolments.isOpen(name),
         done,
         aside,
+        dropped,
         answers,
         truncated,
         spentTokens,

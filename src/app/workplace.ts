@@ -25,6 +25,7 @@ export interface Job {
   readonly context: OperationContext;
   readonly onEvents: (events: readonly Event[]) => void;
   readonly emit: (happening: Happening) => void;
+  readonly isAmending: boolean;
 }
 
 export interface Workplace {
@@ -70,11 +71,15 @@ export async function openWorkplace(job: Job): Promise<Workplace> {
 }
 
 /** The first thing: shards at what the ledger has, so that a worker that cannot go on has at least mended the folder. */
-async function openFleet({ run, ledger, context, emit }: Job, shards: ShardSet, tokenizers: Promise<void>[]): Promise<Fleet> {
+async function openFleet(
+  { run, ledger, context, emit, isAmending }: Job,
+  shards: ShardSet,
+  tokenizers: Promise<void>[],
+): Promise<Fleet> {
   try {
     for (const happening of await shards.repair()) emit(happening);
     return await openServers({
-      ...{ run, ledger, context, emit },
+      ...{ run, ledger, context, emit, isAmending },
       // Nothing depends on the tokenizer: without one, `check` says that it has no decoder.
       onReady: (endpoint) => tokenizers.push(keepTokenizer(endpoint, run.folder).catch(() => undefined)),
     });

@@ -41,6 +41,7 @@ export const ERRORS = {
   'disk.network': { fault: 'environment', title: 'The run folder would lie on a network file system' },
   'ledger.held-elsewhere': { fault: 'environment', title: 'Another worker holds the run' },
   'ledger.damaged': { fault: 'environment', title: 'The ledger does not agree with itself or with the shards' },
+  'ledger.older': { fault: 'environment', title: 'The run folder was written by an Aerie before its first release' },
   'ledger.newer': { fault: 'environment', title: 'The run folder was written by a newer Aerie' },
   'model.unavailable': { fault: 'environment', title: 'The model cannot be had' },
   'model.damaged': { fault: 'environment', title: 'The model file is not what it should be' },

@@ -12,8 +12,11 @@ export const EVENT_KINDS = [
   'run.finished',
   'run.stopped',
   'run.draining',
+  'run.amended',
   'partition.enrolled',
   'partition.budget-reached',
+  'partition.redoing',
+  'partition.requeued',
   'server.starting',
   'server.waiting',
   'server.ready',
@@ -25,6 +28,7 @@ export const EVENT_KINDS = [
   'shard.sealed',
   'shard.repaired',
   'prompt.set-aside',
+  'prompt.kept',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 

@@ -2,7 +2,7 @@
 import { buildApplication, buildCommand, buildRouteMap, type FlagParametersForType } from '@stricli/core';
 import { AERIE_VERSION } from '../base/version.ts';
 import type { CliContext } from './cli-context.ts';
-import type { CheckFlags, CommonFlags, ExportFlags, InitFlags } from './flags.ts';
+import type { CheckFlags, CommonFlags, ExportFlags, InitFlags, RunFlags } from './flags.ts';
 
 const json: FlagParametersForType<CommonFlags, CliContext> = {
   json: { kind: 'boolean', brief: 'Print one JSON document on stdout', default: false },
@@ -16,9 +16,28 @@ function parseTokens(text: string): number {
   return Number(text);
 }
 
-const runCommand = buildCommand<CommonFlags, [string], CliContext>({
+const runCommand = buildCommand<RunFlags, [string], CliContext>({
   loader: async () => (await import('./commands/run.ts')).run,
-  parameters: { flags: json, positional: onRun },
+  parameters: {
+    flags: {
+      ...json,
+      retryFailed: { kind: 'boolean', default: false, brief: 'Ask prompts again that were set aside or dropped' },
+      redo: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief:
+          'Ask finished prompts anew: findings of aerie check, or ids, with commas between; a record stays until its new one is there',
+        placeholder: 'FINDING|IDS',
+      },
+      amend: {
+        kind: 'boolean',
+        default: false,
+        brief: 'Record what the run file has otherwise than the run began, and go on in the new way',
+      },
+    },
+    positional: onRun,
+  },
   docs: {
     brief: 'Generate until every partition is done; the same command resumes',
     fullDescription:

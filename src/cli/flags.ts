@@ -3,6 +3,12 @@ export interface CommonFlags {
   readonly json: boolean;
 }
 
+export interface RunFlags extends CommonFlags {
+  readonly retryFailed: boolean;
+  readonly redo?: string;
+  readonly amend: boolean;
+}
+
 export interface ExportFlags extends CommonFlags {
   readonly for: 'specforge' | 'speculators' | 'modelopt' | 'automodel' | 'eagle' | 'parquet';
   readonly to?: string;

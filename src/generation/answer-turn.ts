@@ -11,7 +11,7 @@ import type { Message } from '../base/conversation.ts';
 import { AerieError } from '../base/errors.ts';
 import { turnSeed } from '../base/ids.ts';
 import type { Outcome, TurnRequest } from '../engine/dialect.ts';
-import type { PromptKey } from '../ledger/ledger.ts';
+import type { Lease, PromptKey } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import type { RecordTurn } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
@@ -24,7 +24,7 @@ import type { PromptSettings } from './prompt-settings.ts';
 import { Trouble } from './trouble.ts';
 
 export interface TurnToAnswer {
-  readonly key: PromptKey;
+  readonly key: PromptKey & Pick<Lease, 'round'>;
   /** What is asked: everything said before, and the user's message or the tool results. */
   readonly messages: readonly Message[];
   readonly tools: readonly string[];
@@ -101,7 +101,7 @@ function requestOf({ key, settings, messages, tools, turns }: TurnToAnswer, { fa
   return {
     model: facts.model === '' ? run.model : facts.model,
     ...{ messages, tools, ...settings },
-    seed: turnSeed(settings.sampling.seed, key.id, turns.length),
+    seed: turnSeed(settings.sampling.seed, key.id, turns.length, key.round),
   };
 }
 

@@ -9,7 +9,7 @@
 import { AerieError, bug } from '../base/errors.ts';
 import type { Event, Happening } from '../base/events.ts';
 import type { Clock } from '../host/host.ts';
-import type { AttemptRow, Commit, CommittedRecord, FinishedTurn, Ledger, SetAside } from '../ledger/ledger.ts';
+import type { AttemptRow, Commit, CommittedRecord, Drop, FinishedTurn, Ledger, SetAside } from '../ledger/ledger.ts';
 import type { ShardSet } from './shard-set.ts';
 
 /** Long enough to gather a batch at thousands of answers a second, short enough that nobody sees it. */
@@ -40,6 +40,7 @@ export class Committer {
   #turns: FinishedTurn[] = [];
   #records: FinishedRecord[] = [];
   #asides: SetAside[] = [];
+  #drops: Drop[] = [];
   #attempts: AttemptRow[] = [];
   #happenings: Happening[] = [];
   #wake: (() => void) | undefined;
@@ -74,6 +75,11 @@ export class Committer {
     this.#stir();
   }
 
+  addDrop(drop: Drop): void {
+    this.#drops.push(drop);
+    this.#stir();
+  }
+
   addAttempt(attempt: AttemptRow): void {
     this.#attempts.push(attempt);
     this.#stir();
@@ -105,7 +111,7 @@ export class Committer {
   }
 
   #isEmpty(): boolean {
-    return this.#turns.length + this.#records.length + this.#asides.length + this.#attempts.length === 0;
+    return [this.#turns, this.#records, this.#asides, this.#drops, this.#attempts].every(({ length }) => length === 0);
   }
 
   async #run(): Promise<void> {
@@ -131,7 +137,10 @@ export class Committer {
     const { ledger, shards, at, onEvents } = this.#options;
     const records = this.#records.splice(0, MOST_RECORDS);
     const turns = this.#turns.splice(0);
-    const rest = { asides: this.#asides.splice(0), attempts: this.#attempts.splice(0), happenings: this.#happenings.splice(0) };
+    const rest = {
+      ...{ asides: this.#asides.splice(0), drops: this.#drops.splice(0) },
+      ...{ attempts: this.#attempts.splice(0), happenings: this.#happenings.splice(0) },
+    };
     const places = await shards.append(records.map(({ line, row }) => ({ partition: row.partition, line })));
     at('before-commit');
     const rows: CommittedRecord[] = records.map(({ row }, nth) => ({ ...row, ...(places[nth] ?? missingPlace()) }));

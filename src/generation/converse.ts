@@ -30,8 +30,10 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
       turns.push(end.turn);
       before = end.ids;
       next = findNextTurn(prompt.messages, turns);
-      if (next.kind === 'over') slot.leave();
+      const isDropped = end.turn.finish === 'length' && dropsTruncated(context, lease.partition);
+      if (next.kind === 'over' || isDropped) slot.leave();
       context.tally.answered(lease.partition, countsOf([end.turn]));
+      if (isDropped) return drop(lease, turns, end, context);
       if (next.kind === 'over')
         keepRecord({ lease, prompt, settings, turns, isMissingToolResult: next.isMissingToolResult }, end, context);
       else keepTurn(lease, turns.length - 1, end, context);
@@ -40,6 +42,18 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
     slot.leave();
     context.tally.left(lease.partition, lease.turns - turns.length);
   }
+}
+
+function dropsTruncated({ run }: Conversing, partition: string): boolean {
+  return run.partitions.some(({ name, truncated }) => name === partition && truncated === 'drop');
+}
+
+/** The answer was paid for, so its turn is finished first; in the same commit the prompt loses it. */
+function drop(lease: Lease, turns: readonly RecordTurn[], last: Answered, context: Conversing): void {
+  const { partition, id, fence } = lease;
+  keepTurn(lease, turns.length - 1, last, context);
+  context.committer.addDrop({ partition, id, fence });
+  context.tally.lost(partition, countsOf(turns));
 }
 
 function keepTurn(lease: Lease, turn: number, answered: Answered, { committer }: Conversing): void {
@@ -72,15 +86,16 @@ function keepRecord(finished: Finished, { endpoint }: Answered, context: Convers
     line: renderRecord(record),
     row: { partition, id, fence, tokens, turns: turns.length, truncated, launch: endpoint.launch },
   });
+  const { replaces } = lease;
+  if (replaces !== undefined) context.tally.lost(partition, { ...replaces, answers: replaces.turns });
 }
 
 function setAside(lease: Lease, turns: readonly RecordTurn[], because: string, { committer, tally }: Conversing): void {
   const { partition, id, fence } = lease;
-  committer.addAside(
-    { partition, id, fence, because },
-    { kind: 'prompt.set-aside', subject: `${partition}/${id}`, facts: { because } },
-  );
-  tally.setAside(partition, countsOf(turns));
+  // A new attempt that fails costs its prompt nothing: the record it should have replaced stays.
+  const kind = lease.replaces === undefined ? 'prompt.set-aside' : 'prompt.kept';
+  committer.addAside({ partition, id, fence, because }, { kind, subject: `${partition}/${id}`, facts: { because } });
+  tally.lost(partition, countsOf(turns));
 }
 
 function countsOf(turns: readonly RecordTurn[]): AnswerCounts {

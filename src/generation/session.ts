@@ -185,9 +185,10 @@ class Session {
       maxTokens: (spec?.ask ?? run).sampling.maxTokens,
     });
     const onlyBegun = admission !== 'admit';
-    const at = this.#ahead.findIndex((lease) => lease.partition === partition && (!onlyBegun || lease.finishedTurns.length > 0));
+    const at = this.#ahead.findIndex((lease) => lease.partition === partition && (!onlyBegun || isBegun(lease)));
     if (at >= 0) return this.#ahead.splice(at, 1)[0];
-    // Conversations begun in an earlier life are under way, so they are finished whatever the budget says.
+    // Conversations begun in an earlier life are under way, so they are finished whatever the budget says; so are new attempts,
+    // which give back the tokens of the records that they replace.
     const leased = ledger.lease(partition, Math.min(LEASE_AHEAD, this.#gate.limit), onlyBegun);
     const [first, ...rest] = leased;
     this.#ahead.push(...rest);
@@ -246,6 +247,11 @@ class Session {
     this.#stopError ??= asAerieError(thrown);
     this.#giveUp();
   }
+}
+
+/** Its tokens are spent already, or those of the record it replaces are. */
+function isBegun({ finishedTurns, replaces }: Lease): boolean {
+  return finishedTurns.length > 0 || replaces !== undefined;
 }
 
 /** Whatever is not an error for the operator is a rule of ours that did not hold. */

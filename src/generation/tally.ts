@@ -11,7 +11,7 @@ interface PartitionTally {
   turnsUnderWay: number;
 }
 
-/** What one answer adds, and what a conversation that is set aside takes back. */
+/** What one answer adds, and what a conversation that comes to nothing takes back. */
 export interface AnswerCounts {
   readonly answers: number;
   readonly tokens: number;
@@ -57,8 +57,8 @@ export class Tally {
     this.#of(partition).turnsUnderWay -= unanswered;
   }
 
-  /** Its finished turns no longer count, as in the ledger. */
-  setAside(partition: string, { answers, tokens, truncated }: AnswerCounts): void {
+  /** Turns that were set aside or dropped, and records that were superseded, no longer count, as in the ledger. */
+  lost(partition: string, { answers, tokens, truncated }: AnswerCounts): void {
     const tally = this.#of(partition);
     tally.spentTokens -= tokens;
     tally.answers -= answers;

@@ -2,8 +2,8 @@
  * The durable account of a run: what was enrolled, leased, answered, finished and spent. An interface, so that a
  * ledger for many machines can come later; `ledger/sqlite/` is the one there is.
  *
- * A prompt is  waiting → leased → done | aside;  a restart turns leased back into waiting (`releaseLeases`).
- * `dropped` is a prompt the run no longer wants. A record is live | superseded | withdrawn: only the ledger says which
+ * A prompt is  waiting → leased → done | aside | dropped;  a restart turns leased back into waiting (`releaseLeases`), `supersede`
+ * turns done and `requeue` turns aside and dropped into waiting. `dropped`: answered, and not wanted as it was. A record is live | superseded | withdrawn: only the ledger says which
  * bytes are live. Every call is one transaction, durable when it returns. A call that throws has changed nothing; what
  * the caller should have known (an old fence, a turn out of order, an unknown partition or launch) is thrown as `bug`.
  * After `disk.failed` it is unknown whether the last transaction is on disk: leave the shards as they are and open again. Calls are synchronous on purpose: a group
@@ -36,6 +36,8 @@ export interface PartitionCounters extends PartitionSettings {
   readonly done: number;
   readonly aside: number;
   readonly dropped: number;
+  /** Of waiting and leased: prompts whose record is live until a new one takes its place. Live records = done + redoing. */
+  readonly redoing: number;
   /** Output ids of live records and of finished turns of unfinished conversations: what the budget counts. */
   readonly spentTokens: number;
   /** All generated tokens Aerie knows of, wasted ones too. */
@@ -74,6 +76,13 @@ export interface PromptKey {
   readonly id: string;
 }
 
+/** What a record has counted. */
+export interface RecordCounts {
+  readonly tokens: number;
+  readonly turns: number;
+  readonly truncated: number;
+}
+
 /** A right to work on one prompt until this worker ends; the fence rises by one per lease, and commits with an older one are refused. */
 export interface Lease extends PromptKey {
   readonly offset: number;
@@ -82,6 +91,10 @@ export interface Lease extends PromptKey {
   readonly fence: number;
   /** JSON of the turns already finished in an earlier life of the run, in order (`RecordTurn` each). */
   readonly finishedTurns: readonly string[];
+  /** 0, and one more with each new attempt at a prompt that had ended: the salt of its seeds. */
+  readonly round: number;
+  /** The live record that the new one will supersede. Absent: there is none. */
+  readonly replaces?: RecordCounts;
 }
 
 export interface FinishedTurn extends PromptKey {
@@ -127,14 +140,19 @@ export interface SetAside extends PromptKey {
   readonly because: string;
 }
 
+/** As `SetAside`, for an answer that the run does not want: no record, no reason to look at. */
+export type Drop = Omit<SetAside, 'because'>;
+
 /**
- * Applied in this order: attempts, turns, records, asides. So one commit may finish a turn and set its prompt aside: the
- * answer was paid for (generated) and is not kept (not spent). A prompt set aside loses its finished turns.
+ * Applied in this order: attempts, turns, records, asides, drops. So one commit may finish a turn and set its prompt aside: the
+ * answer was paid for (generated) and is not kept (not spent). A prompt set aside or dropped loses its finished turns; where
+ * it replaces a record, it is done again with that record.
  */
 export interface Commit {
   readonly turns: readonly FinishedTurn[];
   readonly records: readonly CommittedRecord[];
   readonly asides: readonly SetAside[];
+  readonly drops: readonly Drop[];
   readonly attempts: readonly AttemptRow[];
   readonly happenings: readonly Happening[];
 }
@@ -177,12 +195,14 @@ export interface AsideRow extends PromptKey {
 export interface Ledger {
   /** The run's identity: what must not change. Empty before `setIdentity`. */
   identity(): Facts;
-  setIdentity(facts: Facts): void;
+  setIdentity(facts: Facts, happenings?: readonly Happening[]): readonly Event[];
   /**
    * Adds partitions that are not there and raises budgets and limits that are, never lowers them (0 = none is highest);
-   * happens before any enrolment. A raised limit turns `limited` back into `open`.
+   * happens before any enrolment. A raised limit turns `limited` back into `open`. `exactly` lowers them too.
    */
-  declarePartitions(settings: readonly PartitionSettings[]): void;
+  declarePartitions(settings: readonly PartitionSettings[], exactly?: boolean): void;
+  /** The source of a partition is another one now: its rows are read from the first on, what is enrolled stays. */
+  reopenSource(partition: string): void;
   partitions(): readonly PartitionCounters[];
 
   /** Of these ids, those already enrolled in the partition. */
@@ -195,6 +215,18 @@ export interface Ledger {
   unlease(keys: readonly (PromptKey & { readonly fence: number })[]): void;
   /** At start: every lease of a dead worker becomes waiting. Returns how many. */
   releaseLeases(): number;
+
+  /**
+   * Of these ids, those that are done wait for a new attempt; their records stay live until the new ones are committed, which
+   * supersedes them in the same transaction. Others are passed over.
+   */
+  supersede(
+    partition: string,
+    ids: readonly string[],
+    because: string,
+  ): { readonly records: number; readonly events: readonly Event[] };
+  /** Prompts without a record (aside, dropped) wait again; the counts say how many of each. */
+  requeue(partition: string): { readonly aside: number; readonly dropped: number; readonly events: readonly Event[] };
 
   /** All of it or nothing. The returned events are the happenings, numbered. */
   commit(commit: Commit): readonly Event[];

@@ -12,7 +12,7 @@ const LATER_KEYS: Readonly<Record<string, readonly string[]>> = {
 
 const LATER_VALUES: Readonly<Record<string, readonly string[]>> = {
   turns: ['last'],
-  truncated: ['drop', 'continue'],
+  truncated: ['continue'],
   'in-flight': ['auto'],
 };
 

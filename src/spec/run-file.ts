@@ -79,9 +79,11 @@ const partition = z.strictObject({
     .describe('Most prompts to take from the file, as 20000 or 20k. Left out: all.'),
   turns: z.literal('all').default('all').describe('Which user turns are answered. Default all, the only choice in this version.'),
   truncated: z
-    .literal('keep')
+    .enum(['keep', 'drop'])
     .default('keep')
-    .describe('What becomes of an answer cut at max-tokens. Default keep (flagged), the only choice in this version.'),
+    .describe(
+      'What becomes of a conversation with an answer cut at max-tokens. keep: a record, flagged. drop: no record, counted. Default keep.',
+    ),
   sampling: samplingOfPartition.optional().describe('Laid over the run’s sampling, for this partition.'),
 });
 

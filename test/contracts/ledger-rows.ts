@@ -40,7 +40,7 @@ export function batch(changed: Partial<EnrolBatch> = {}): EnrolBatch {
 }
 
 export function commitOf(changed: Partial<Commit>): Commit {
-  return { turns: [], records: [], asides: [], attempts: [], happenings: [], ...changed };
+  return { turns: [], records: [], asides: [], drops: [], attempts: [], happenings: [], ...changed };
 }
 
 export function turnOf(lease: Lease | undefined, turn: number, changed: Partial<FinishedTurn> = {}): FinishedTurn {

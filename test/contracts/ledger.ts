@@ -67,6 +67,18 @@ export function describeLedger(name: string, openLedger: OpenLedger): void {
         expect(counters().enrolment).toBe('open');
       });
 
+      test('what a person amends is taken exactly, and a source that is another one is read from its first row', () => {
+        ledger.declarePartitions([{ name: 'B1', budget: 0, limit: 0 }]);
+        const pin = { path: 'b1.jsonl', bytes: 10, mtimeMs: 12.5, sha256: 'aa', hashedBytes: 10 };
+        ledger.enrol(batch({ prompts: enrolled(2), enrolment: 'complete', sourceRows: 2, promptsBytes: 200, pin }));
+        ledger.declarePartitions([{ name: 'B1', budget: 9, limit: 1 }], true);
+        expect(counters()).toMatchObject({ budget: 9, limit: 1 });
+        ledger.reopenSource('B1');
+        expect(counters()).toMatchObject({ enrolment: 'open', sourceRows: 0, enrolled: 2, promptsBytes: 200, pin: { path: '' } });
+        const happening = { kind: 'run.amended', subject: 'r', facts: {} } as const;
+        expect(ledger.setIdentity({ model: 'n' }, [happening])).toMatchObject([happening]);
+      });
+
       test('a partition that was never declared is a bug', () => {
         expect(() => ledger.lease('nowhere', 1)).toThrow(/knows no partition nowhere/);
       });
@@ -225,6 +237,114 @@ export function describeLedger(name: string, openLedger: OpenLedger): void {
         begin(1);
         const [lease] = ledger.lease('B1', 1);
         expect(() => ledger.commit(commitOf({ records: [recordOf(lease, { launch: 99 })] }))).toThrow();
+      });
+    });
+
+    describe('new attempts', () => {
+      /** Two prompts done, one record each. */
+      const finish = (changed: Partial<Parameters<typeof recordOf>[1]> = {}) => {
+        begin(2);
+        const leases = ledger.lease('B1', 2);
+        const records = leases.map((lease, nth) => recordOf(lease, { offset: nth * 100, ...changed }));
+        ledger.commit(commitOf({ records }));
+      };
+      const live = () => [...ledger.liveRecords('B1')].map(({ id, offset }) => [id, offset]);
+
+      test('a record stays live until the new one is committed, which supersedes it and takes its tokens back', () => {
+        finish({ tokens: 20, turns: 2, truncated: 1 });
+        const { records, events } = ledger.supersede('B1', ['p1', 'p9'], 'repetition-loop');
+        expect(records).toBe(1);
+        expect(events).toMatchObject([
+          { kind: 'partition.redoing', subject: 'B1', facts: { records: 1, because: 'repetition-loop' } },
+        ]);
+        expect(counters()).toMatchObject({ done: 1, waiting: 1, redoing: 1, spentTokens: 40, answers: 4, truncated: 2 });
+        expect(live()).toEqual([
+          ['p0', 0],
+          ['p1', 100],
+        ]);
+
+        const [lease] = ledger.lease('B1', 9, true);
+        expect(lease).toMatchObject({ id: 'p1', round: 1, finishedTurns: [], replaces: { tokens: 20, turns: 2, truncated: 1 } });
+        ledger.commit(commitOf({ turns: [turnOf(lease, 0, { tokens: 7 })] }));
+        expect(counters()).toMatchObject({ spentTokens: 47, answers: 5, redoing: 1 });
+        expect(live()).toEqual([
+          ['p0', 0],
+          ['p1', 100],
+        ]);
+        ledger.commit(commitOf({ records: [recordOf(lease, { offset: 200, tokens: 9, turns: 2 })] }));
+        expect(live()).toEqual([
+          ['p0', 0],
+          ['p1', 200],
+        ]);
+        expect(counters()).toMatchObject({ done: 2, waiting: 0, leased: 0, redoing: 0, answers: 4, truncated: 1 });
+        expect(counters()).toMatchObject({ spentTokens: 29, generatedTokens: 49 });
+      });
+
+      test('what was marked is marked once, and survives a restart in the middle', () => {
+        finish();
+        expect(ledger.supersede('B1', ['p0'], 'x').records).toBe(1);
+        expect(ledger.supersede('B1', ['p0'], 'x')).toEqual({ records: 0, events: [] });
+        ledger.lease('B1', 1);
+        reopen();
+        expect(ledger.releaseLeases()).toBe(1);
+        expect(counters()).toMatchObject({ done: 1, waiting: 1, redoing: 1 });
+        expect(live()).toEqual([
+          ['p0', 0],
+          ['p1', 100],
+        ]);
+        expect(ledger.lease('B1', 1)).toMatchObject([{ id: 'p0', round: 1 }]);
+      });
+
+      test.each(['asides', 'drops'] as const)(
+        'a new attempt that ends in %s leaves the record it had, and its tokens',
+        (kind) => {
+          finish();
+          const before = { ...counters(), generatedTokens: 55 };
+          ledger.supersede('B1', ['p0'], 'x');
+          const [lease] = ledger.lease('B1', 1) as [Lease];
+          const turns = [turnOf(lease, 0, { tokens: 15 })];
+          ledger.commit(commitOf({ turns, [kind]: [{ ...lease, because: 'poison' }] }));
+          expect(counters()).toEqual(before);
+          expect(live()).toEqual([
+            ['p0', 0],
+            ['p1', 100],
+          ]);
+          expect(ledger.setAsides('B1')).toEqual([]);
+          expect(ledger.supersede('B1', ['p0'], 'x').records).toBe(1);
+          expect(ledger.lease('B1', 1)).toMatchObject([{ id: 'p0', round: 2 }]);
+        },
+      );
+
+      test('a dropped prompt spends nothing and is no record; what it cost stays generated', () => {
+        begin(1);
+        const [lease] = ledger.lease('B1', 1) as [Lease];
+        ledger.commit(commitOf({ turns: [turnOf(lease, 0, { tokens: 30, truncated: true })], drops: [lease] }));
+        expect(counters()).toMatchObject({
+          dropped: 1,
+          leased: 0,
+          spentTokens: 0,
+          generatedTokens: 30,
+          answers: 0,
+          truncated: 0,
+        });
+        expect([live(), ledger.setAsides('B1'), ledger.lease('B1', 1)]).toEqual([[], [], []]);
+      });
+
+      test('prompts without a record wait again: those set aside as they were, dropped ones as a new attempt', () => {
+        begin(3);
+        const leases = ledger.lease('B1', 3) as [Lease, Lease, Lease];
+        const record = recordOf(leases[2]);
+        ledger.commit(commitOf({ asides: [{ ...leases[0], because: 'HTTP 400' }], drops: [leases[1]], records: [record] }));
+        const { events, ...counts } = ledger.requeue('B1');
+        expect(counts).toEqual({ aside: 1, dropped: 1 });
+        expect(events).toMatchObject([{ kind: 'partition.requeued', subject: 'B1', facts: counts }]);
+        expect(counters()).toMatchObject({ waiting: 2, aside: 0, dropped: 0, done: 1 });
+        expect(ledger.setAsides('B1')).toEqual([]);
+        expect(ledger.lease('B1', 9).map(({ id, round }) => [id, round])).toEqual([
+          ['p0', 0],
+          ['p1', 1],
+        ]);
+        expect(ledger.requeue('B1')).toEqual({ aside: 0, dropped: 0, events: [] });
       });
     });
 

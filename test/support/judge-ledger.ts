@@ -84,7 +84,10 @@ SELECT partitions.name,
   (SELECT count(*) FROM prompts WHERE partition = partitions.ordinal AND state = 'waiting') AS waiting,
   (SELECT count(*) FROM prompts WHERE partition = partitions.ordinal AND state = 'leased') AS leased,
   (SELECT count(*) FROM prompts WHERE partition = partitions.ordinal AND state = 'aside') AS aside,
-  (SELECT count(*) FROM records WHERE partition = partitions.ordinal AND state = 'live') AS done,
+  (SELECT count(*) FROM prompts WHERE partition = partitions.ordinal AND state = 'dropped') AS dropped,
+  (SELECT count(*) FROM prompts WHERE partition = partitions.ordinal AND replaces = 1) AS redoing,
+  (SELECT count(*) FROM records WHERE partition = partitions.ordinal AND state = 'live')
+    - (SELECT count(*) FROM prompts WHERE partition = partitions.ordinal AND replaces = 1) AS done,
   (SELECT coalesce(sum(tokens), 0) FROM records WHERE partition = partitions.ordinal AND state = 'live')
     + (SELECT coalesce(sum(tokens), 0) FROM turns JOIN prompts ON prompt = ordinal WHERE partition = partitions.ordinal) AS spent_tokens,
   (SELECT coalesce(sum(turns), 0) FROM records WHERE partition = partitions.ordinal AND state = 'live')

@@ -34,6 +34,18 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
       return `${subject}: cut ${formatBytes(Number(facts['cutBytes']))} that were never committed`;
     case 'shard.sealed':
       return `${subject}: shard ${String(facts['shard'])} sealed, ${formatBytes(Number(facts['bytes']))}`;
+    case 'run.amended': {
+      const changes = Object.entries(facts).flatMap(([key, was]) =>
+        key.startsWith('was.') ? [`${key.slice(4)} was ${String(was)}, is now ${String(facts[`now.${key.slice(4)}`])}`] : [],
+      );
+      return `amended: ${changes.join('; ')}`;
+    }
+    case 'partition.redoing':
+      return `${subject}: ${of('records', 'record')} to be made anew (${String(facts['because'])}); each stays until its new one is there`;
+    case 'partition.requeued':
+      return `${subject}: asked again, ${count('aside')} set aside and ${count('dropped')} dropped`;
+    case 'prompt.kept':
+      return `${subject}: its record stays, the new attempt came to nothing: ${String(facts['because'])}`;
     case 'prompt.set-aside':
       return `${subject}: set aside, ${String(facts['because'])}`;
     case 'policy.checked':

@@ -6,6 +6,7 @@ import { renderTable } from './table.ts';
 type Partitions = RunReport['partitions'];
 
 export function renderPartitions(partitions: Partitions): string {
+  const isDropping = partitions.some(({ dropped }) => dropped > 0);
   const head = [
     'partition',
     'records',
@@ -13,6 +14,7 @@ export function renderPartitions(partitions: Partitions): string {
     'turns',
     'truncated',
     'set aside',
+    ...(isDropping ? ['dropped'] : []),
     'refused',
     'duplicates',
     'tokens',
@@ -20,11 +22,12 @@ export function renderPartitions(partitions: Partitions): string {
   ];
   const rows = partitions.map((partition) => [
     partition.name,
-    formatCount(partition.done),
+    formatCount(partition.done + partition.redoing),
     `${formatCount(partition.enrolled)}${partition.enrolment === 'open' ? '+' : ''}`,
     formatCount(partition.answers),
     formatCount(partition.truncated),
     formatCount(partition.aside),
+    ...(isDropping ? [formatCount(partition.dropped)] : []),
     formatCount(partition.rejected),
     formatCount(partition.duplicates),
     formatCount(partition.spentTokens),

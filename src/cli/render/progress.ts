@@ -24,14 +24,15 @@ export function renderProgressLine(progress: Progress): string {
 }
 
 function renderPartition(partition: PartitionProgress, width: number): string {
-  const { name, done, aside, enrolled, enrolmentOpen, spentTokens, budget, truncated, answers } = partition;
-  const share = enrolled === 0 ? 0 : (done + aside) / enrolled;
+  const { name, done, aside, dropped, enrolled, enrolmentOpen, spentTokens, budget, truncated, answers } = partition;
+  const share = enrolled === 0 ? 0 : (done + aside + dropped) / enrolled;
   const parts = [
     `${name.padEnd(width)} ${bar(share)} ${formatCount(done)} of ${formatCount(enrolled)}${enrolmentOpen ? '+' : ''}`,
     budget > 0 ? `${formatTokens(spentTokens)} of ${formatTokens(budget)} tokens` : `${formatTokens(spentTokens)} tokens`,
   ];
   if (truncated > 0) parts.push(`${Math.round((100 * truncated) / Math.max(1, answers))} % truncated`);
   if (aside > 0) parts.push(`${formatCount(aside)} set aside`);
+  if (dropped > 0) parts.push(`${formatCount(dropped)} dropped`);
   return parts.join(' · ');
 }
 

@@ -9,7 +9,7 @@ import { renderProgressLine, renderProgressLines } from './progress.ts';
 import { renderTable } from './table.ts';
 
 const PARTITION: PartitionProgress = {
-  ...{ name: 'B1', enrolled: 1000, enrolmentOpen: true, done: 240, aside: 10, answers: 300, truncated: 30 },
+  ...{ name: 'B1', enrolled: 1000, enrolmentOpen: true, done: 240, aside: 10, dropped: 0, answers: 300, truncated: 30 },
   ...{ spentTokens: 1_234_567, budget: 20_000_000 },
 };
 const progress = (partitions: number, change: Partial<Progress> = {}): Progress => ({

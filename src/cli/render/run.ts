@@ -20,7 +20,7 @@ export function renderRun(report: RunReport): string {
 /** What a finished run has left out on purpose, and what to do about it. */
 function renderLeft({ partitions, folder }: RunReport): string[] {
   const lines: string[] = [];
-  for (const { name, enrolled, rejected, waiting, leased, spentTokens, budget, aside } of partitions) {
+  for (const { name, enrolled, rejected, waiting, leased, spentTokens, budget, aside, dropped } of partitions) {
     if (enrolled === 0 && rejected > 0)
       lines.push(`left    ${name}: no prompt at all, ${countOf(rejected, 'row')} refused; aerie status ${folder} says why`);
     const notAsked = waiting + leased;
@@ -29,6 +29,8 @@ function renderLeft({ partitions, folder }: RunReport): string[] {
         `left    ${name}: ${countOf(notAsked, 'prompt')} not asked, ${formatCount(spentTokens)} tokens are spent of a budget of ${formatCount(budget)}; raise budget: and run again`,
       );
     if (aside > 0) lines.push(`left    ${name}: ${countOf(aside, 'prompt')} set aside; aerie status ${folder} says why`);
+    if (dropped > 0)
+      lines.push(`left    ${name}: ${countOf(dropped, 'prompt')} dropped, answers cut at max-tokens (truncated: drop)`);
   }
   return lines;
 }

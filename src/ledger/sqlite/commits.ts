@@ -1,20 +1,21 @@
 /**
- * What a commit does: attempts are noted, turns kept, records entered, prompts set aside, in this order, so that one
+ * What a commit does: attempts are noted, turns kept, records entered, prompts set aside or dropped, in this order, so that one
  * commit may finish a turn and then set its prompt aside (an answer that was paid for and is not kept).
  *
  * Tokens: a finished turn spends its tokens; a record spends what its turns have not spent yet; setting a prompt aside
- * takes the tokens of its turns out of `spent`. `generated` only ever grows: by turns, by records, and by the attempts
+ * or dropping it takes the tokens of its turns out of `spent`, and a record takes out those of the record it supersedes. `generated` only ever grows: by turns, by records, and by the attempts
  * whose answer is not kept (every outcome but `completed`, whose tokens come with the turn or the record).
  * All but the two that read run inside a transaction and throw `bug` on what the caller should have known; the transaction is then
  * rolled back, so nothing of the commit is there.
  */
 import { bug } from '../../base/errors.ts';
-import type { AsideRow, AttemptRow, Commit, CommittedRecord, FinishedTurn, PromptKey, SetAside } from '../ledger.ts';
+import type { AsideRow, AttemptRow, Commit, CommittedRecord, Drop, FinishedTurn, PromptKey, SetAside } from '../ledger.ts';
 import type { Database } from './database.ts';
 import { staleFence } from './leases.ts';
 import { CounterChanges, partitionOrdinal } from './partitions.ts';
 import { number, text } from './row.ts';
 import { ShardChanges } from './shards.ts';
+import { supersedeRecord } from './superseding.ts';
 
 export function applyCommit(database: Database, commit: Commit): void {
   const changes = new CounterChanges(database);
@@ -24,6 +25,7 @@ export function applyCommit(database: Database, commit: Commit): void {
   for (const turn of commit.turns) finishTurn(database, changes, turn);
   for (const record of commit.records) enterRecord(database, { changes, shards }, record);
   for (const aside of commit.asides) setPromptAside(database, changes, aside);
+  for (const drop of commit.drops) dropPrompt(database, changes, drop);
   changes.write();
   shards.write();
 }
@@ -32,16 +34,19 @@ interface LeasedPrompt {
   readonly ordinal: number;
   readonly partition: number;
   readonly answered: number;
+  /** Its live record stays until a new one is entered. */
+  readonly replaces: boolean;
 }
 
 /** The prompt, if it is leased with exactly this fence. */
 function leasedPrompt(database: Database, partition: number, key: PromptKey & { readonly fence: number }): LeasedPrompt {
   const row = database.get(
-    `SELECT ordinal, answered FROM prompts WHERE partition = :partition AND id = :id AND state = 'leased' AND fence = :fence`,
+    `SELECT ordinal, answered, replaces FROM prompts WHERE partition = :partition AND id = :id AND state = 'leased' AND fence = :fence`,
     { partition, id: key.id, fence: key.fence },
   );
   if (row === undefined) throw staleFence(key);
-  return { ordinal: number(row, 'ordinal'), partition, answered: number(row, 'answered') };
+  const replaces = number(row, 'replaces') === 1;
+  return { ordinal: number(row, 'ordinal'), partition, answered: number(row, 'answered'), replaces };
 }
 
 function noteAttempt(database: Database, changes: CounterChanges, attempt: AttemptRow): void {
@@ -108,30 +113,55 @@ function enterRecord(
     throw bug(`The record of prompt ${record.id} holds less than the turns already finished.`, { id: record.id, ...fresh });
   }
   shards.append(prompt.partition, record);
+  const old = prompt.replaces ? supersedeRecord(database, prompt.ordinal) : undefined;
   const { shard, offset, bytes, sha256, tokens, turns, truncated, launch } = record;
   database.run(
     `INSERT INTO records (partition, shard, offset, bytes, sha256, prompt, tokens, turns, truncated, launch)
      VALUES (:partition, :shard, :offset, :bytes, :sha256, :prompt, :tokens, :turns, :truncated, :launch)`,
     { partition: prompt.partition, prompt: prompt.ordinal, shard, offset, bytes, sha256, tokens, turns, truncated, launch },
   );
-  database.run(`UPDATE prompts SET state = 'done', answered = 0 WHERE ordinal = :ordinal`, { ordinal: prompt.ordinal });
+  endLease(database, prompt, 'done');
   changes.add(prompt.partition, {
-    ...{ leased: -1, done: 1, answers: fresh.turns, truncated: fresh.truncated },
-    ...{ spentTokens: fresh.tokens, generatedTokens: fresh.tokens },
+    ...{ leased: -1, done: 1, redoing: old === undefined ? 0 : -1 },
+    ...{ answers: fresh.turns - (old?.turns ?? 0), truncated: fresh.truncated - (old?.truncated ?? 0) },
+    ...{ spentTokens: fresh.tokens - (old?.tokens ?? 0), generatedTokens: fresh.tokens },
   });
+}
+
+function endLease(database: Database, { ordinal }: LeasedPrompt, state: 'done' | 'aside' | 'dropped'): void {
+  database.run('UPDATE prompts SET state = :state, answered = 0, replaces = 0 WHERE ordinal = :ordinal', { ordinal, state });
+}
+
+/** The prompt is done with the record it had: a new attempt that came to nothing takes nothing away. */
+function keepOldRecord(database: Database, changes: CounterChanges, prompt: LeasedPrompt): void {
+  endLease(database, prompt, 'done');
+  changes.add(prompt.partition, { leased: -1, done: 1, redoing: -1 });
 }
 
 function setPromptAside(database: Database, changes: CounterChanges, aside: SetAside): void {
   const prompt = leasedPrompt(database, changes.ordinalOf(aside.partition), aside);
-  const lost = takeTurns(database, prompt);
+  loseTurns(database, changes, prompt);
+  if (prompt.replaces) return keepOldRecord(database, changes, prompt);
   database.run('INSERT INTO asides (prompt, because) VALUES (:prompt, :because)', {
     prompt: prompt.ordinal,
     because: aside.because,
   });
-  database.run(`UPDATE prompts SET state = 'aside', answered = 0 WHERE ordinal = :ordinal`, { ordinal: prompt.ordinal });
-  changes.add(prompt.partition, {
-    ...{ leased: -1, aside: 1, spentTokens: -lost.tokens, answers: -lost.turns, truncated: -lost.truncated },
-  });
+  endLease(database, prompt, 'aside');
+  changes.add(prompt.partition, { leased: -1, aside: 1 });
+}
+
+function dropPrompt(database: Database, changes: CounterChanges, drop: Drop): void {
+  const prompt = leasedPrompt(database, changes.ordinalOf(drop.partition), drop);
+  loseTurns(database, changes, prompt);
+  if (prompt.replaces) return keepOldRecord(database, changes, prompt);
+  endLease(database, prompt, 'dropped');
+  changes.add(prompt.partition, { leased: -1, dropped: 1 });
+}
+
+/** Paid for and not kept: out of `spent`, still in `generated`. */
+function loseTurns(database: Database, changes: CounterChanges, prompt: LeasedPrompt): void {
+  const lost = takeTurns(database, prompt);
+  changes.add(prompt.partition, { spentTokens: -lost.tokens, answers: -lost.turns, truncated: -lost.truncated });
 }
 
 /** Takes the finished turns of a conversation out of the ledger; what they had counted is the answer. */

@@ -7,9 +7,10 @@ import type { Lease, PromptKey } from '../ledger.ts';
 import type { Database } from './database.ts';
 import { CounterChanges, partitionOrdinal } from './partitions.ts';
 import { number, text, type Row } from './row.ts';
+import { liveCounts } from './superseding.ts';
 
 const TAKE = "UPDATE prompts SET state = 'leased', fence = fence + 1 WHERE ordinal IN";
-const GIVE = 'RETURNING ordinal, id, offset, bytes, turns, fence, answered';
+const GIVE = 'RETURNING ordinal, id, offset, bytes, turns, fence, answered, round, replaces';
 
 export function leasePrompts(
   database: Database,
@@ -27,7 +28,7 @@ export function leasePrompts(
   changes.add(partition, { waiting: -rows.length, leased: rows.length });
   changes.write();
   // RETURNING promises no order.
-  return rows.toSorted(byTurnOfWork).map((row) => toLease(request.partition, row, finishedTurns(database, row)));
+  return rows.toSorted(byTurnOfWork).map((row) => toLease(database, request.partition, row));
 }
 
 export function giveLeasesBack(database: Database, keys: readonly (PromptKey & { readonly fence: number })[]): void {
@@ -62,9 +63,10 @@ export function staleFence(key: PromptKey & { readonly fence: number }): Error {
   });
 }
 
-/** Begun conversations first, then the order of the source. */
+/** Begun conversations and new attempts first, then the order of the source. */
 function byTurnOfWork(a: Row, b: Row): number {
-  const begun = Math.sign(number(b, 'answered')) - Math.sign(number(a, 'answered'));
+  const isBegun = (row: Row) => (number(row, 'answered') > 0 || number(row, 'replaces') === 1 ? 1 : 0);
+  const begun = isBegun(b) - isBegun(a);
   return begun === 0 ? number(a, 'ordinal') - number(b, 'ordinal') : begun;
 }
 
@@ -74,7 +76,8 @@ function finishedTurns(database: Database, row: Row): readonly string[] {
   return turns.map((turn) => text(turn, 'body'));
 }
 
-function toLease(partition: string, row: Row, turns: readonly string[]): Lease {
+function toLease(database: Database, partition: string, row: Row): Lease {
+  const replaces = number(row, 'replaces') === 1 ? liveCounts(database, number(row, 'ordinal')) : undefined;
   return {
     partition,
     id: text(row, 'id'),
@@ -82,6 +85,8 @@ function toLease(partition: string, row: Row, turns: readonly string[]): Lease {
     bytes: number(row, 'bytes'),
     turns: number(row, 'turns'),
     fence: number(row, 'fence'),
-    finishedTurns: turns,
+    finishedTurns: finishedTurns(database, row),
+    round: number(row, 'round'),
+    ...(replaces === undefined ? {} : { replaces }),
   };
 }

@@ -19,9 +19,12 @@ interface ModelTurn {
 }
 
 interface ModelPrompt {
-  state: 'waiting' | 'leased' | 'done' | 'aside';
+  state: 'waiting' | 'leased' | 'done' | 'aside' | 'dropped';
   fence: number;
   turns: ModelTurn[];
+  round: number;
+  /** The turns of its live record, while a new attempt is to replace it. */
+  old?: ModelTurn[];
 }
 
 interface Model {
@@ -46,22 +49,36 @@ function pick(model: Model, nth: number): { prompt: ModelPrompt; lease: Lease } 
   const leased = [...model.prompts].filter(([, { state }]) => state === 'leased');
   const [id, prompt] = leased[nth % leased.length] ?? [];
   if (id === undefined || prompt === undefined) return undefined;
-  return { prompt, lease: { partition: 'B1', id, offset: 0, bytes: 100, turns: 2, fence: prompt.fence, finishedTurns: [] } };
+  return { prompt, lease: leaseOf(id, prompt.fence) };
+}
+
+function leaseOf(id: string, fence: number): Lease {
+  return { partition: 'B1', id, offset: 0, bytes: 100, turns: 2, fence, finishedTurns: [], round: 0 };
+}
+
+/** An attempt that came to nothing: the prompt is as it was before, or done with the record it had. */
+function comeToNothing(prompt: ModelPrompt, state: 'aside' | 'dropped'): void {
+  prompt.state = prompt.old === undefined ? state : 'done';
+  prompt.turns = prompt.old ?? [];
+  delete prompt.old;
 }
 
 function agree(model: Model, { ledger }: Real): void {
   const prompts = [...model.prompts.values()];
   const inState = (state: ModelPrompt['state']) => prompts.filter((prompt) => prompt.state === state).length;
-  const turns = prompts.filter(({ state }) => state !== 'aside').flatMap((prompt) => prompt.turns);
+  const turns = prompts.flatMap((prompt) => [...prompt.turns, ...(prompt.old ?? [])]);
   expect(ledger.partitions()[0]).toMatchObject({
     ...{ waiting: inState('waiting'), leased: inState('leased'), done: inState('done'), aside: inState('aside') },
+    ...{ dropped: inState('dropped'), redoing: prompts.filter(({ old }) => old !== undefined).length },
     spentTokens: turns.reduce((sum, { tokens }) => sum + tokens, 0),
     generatedTokens: model.generated,
     answers: turns.length,
     truncated: turns.reduce((sum, { truncated }) => sum + truncated, 0),
   });
   const live = [...ledger.liveRecords('B1')].map(({ id }) => id);
-  expect(live.toSorted()).toEqual([...model.prompts].filter(([, { state }]) => state === 'done').map(([id]) => id));
+  expect(live.toSorted()).toEqual(
+    [...model.prompts].filter(([, { state, old }]) => state === 'done' || old !== undefined).map(([id]) => id),
+  );
   expect(ledger.shards()[0]?.committedBytes ?? 0).toBe(model.committedBytes);
 }
 
@@ -83,14 +100,16 @@ const steps = [
   fc.tuple(small, fc.boolean()).map(([n, onlyUnfinished]) =>
     step(`lease(${n}, ${onlyUnfinished})`, (model, { ledger }) => {
       const waiting = [...model.prompts].filter(([, { state }]) => state === 'waiting');
-      const begun = waiting.filter(([, { turns }]) => turns.length > 0);
-      const fresh = onlyUnfinished ? [] : waiting.filter(([, { turns }]) => turns.length === 0);
+      const isBegun = ({ turns, old }: ModelPrompt) => turns.length > 0 || old !== undefined;
+      const begun = waiting.filter(([, prompt]) => isBegun(prompt));
+      const fresh = onlyUnfinished ? [] : waiting.filter(([, prompt]) => !isBegun(prompt));
       const chosen = [...begun, ...fresh].slice(0, n);
       for (const [, prompt] of chosen) Object.assign(prompt, { state: 'leased', fence: prompt.fence + 1 });
       const leases = ledger.lease('B1', n, onlyUnfinished);
-      expect(leases.map(({ id, fence, finishedTurns }) => [id, fence, finishedTurns.length])).toEqual(
-        chosen.map(([id, { fence, turns }]) => [id, fence, turns.length]),
+      expect(leases.map(({ id, fence, finishedTurns, round }) => [id, fence, finishedTurns.length, round])).toEqual(
+        chosen.map(([id, { fence, turns, round }]) => [id, fence, turns.length, round]),
       );
+      expect(leases.map(({ replaces }) => replaces?.turns)).toEqual(chosen.map(([, { old }]) => old?.length));
     }),
   ),
   fc.tuple(small, small, fc.boolean()).map(([nth, tokens, truncated]) =>
@@ -110,6 +129,7 @@ const steps = [
       const { prompt, lease } = picked;
       prompt.turns.push({ tokens, truncated: 0 });
       prompt.state = 'done';
+      delete prompt.old;
       model.generated += tokens;
       const all = prompt.turns.reduce((sum, turn) => sum + turn.tokens, 0);
       const truncated = prompt.turns.reduce((sum, turn) => sum + turn.truncated, 0);
@@ -123,7 +143,34 @@ const steps = [
       const picked = pick(model, nth);
       if (picked === undefined) return;
       ledger.commit(commitOf({ asides: [{ ...picked.lease, because: 'poison' }] }));
-      picked.prompt.state = 'aside';
+      comeToNothing(picked.prompt, 'aside');
+    }),
+  ),
+  small.map((nth) =>
+    step(`drop(${nth})`, (model, { ledger }) => {
+      const picked = pick(model, nth);
+      if (picked === undefined) return;
+      ledger.commit(commitOf({ drops: [picked.lease] }));
+      comeToNothing(picked.prompt, 'dropped');
+    }),
+  ),
+  fc.subarray(enrolled(PROMPTS).map(({ id }) => id)).map((ids) =>
+    step(`supersede(${ids.join()})`, (model, { ledger }) => {
+      const done = ids.filter((id) => model.prompts.get(id)?.state === 'done');
+      expect(ledger.supersede('B1', ids, 'looped').records).toBe(done.length);
+      for (const id of done) {
+        const prompt = model.prompts.get(id) as ModelPrompt;
+        Object.assign(prompt, { state: 'waiting', old: prompt.turns, turns: [], round: prompt.round + 1 });
+      }
+    }),
+  ),
+  fc.constant(
+    step('requeue', (model, { ledger }) => {
+      const prompts = [...model.prompts.values()];
+      const [aside, dropped] = (['aside', 'dropped'] as const).map((wanted) => prompts.filter(({ state }) => state === wanted));
+      expect(ledger.requeue('B1')).toMatchObject({ aside: aside?.length, dropped: dropped?.length });
+      for (const prompt of dropped ?? []) prompt.round += 1;
+      for (const prompt of [...(aside ?? []), ...(dropped ?? [])]) prompt.state = 'waiting';
     }),
   ),
   fc.tuple(small, small, fc.constantFrom('completed', 'lost', 'malformed')).map(([nth, tokens, outcome]) =>
@@ -146,7 +193,7 @@ const steps = [
     step(`stale ${kind}(p${index})`, (model, { ledger }) => {
       const prompt = model.prompts.get(`p${index}`) as ModelPrompt;
       const fence = prompt.state === 'leased' ? prompt.fence - 1 : prompt.fence;
-      const lease = { partition: 'B1', id: `p${index}`, offset: 0, bytes: 0, turns: 1, fence, finishedTurns: [] };
+      const lease = leaseOf(`p${index}`, fence);
       const commits: Record<typeof kind, Partial<Commit>> = {
         turn: { turns: [turnOf(lease, prompt.turns.length)] },
         record: { records: [recordOf(lease, { offset: model.committedBytes })] },
@@ -176,7 +223,7 @@ test('whatever a run lives through, its counters are true and no prompt has two 
         real.ledger.recordLaunch(launch);
         real.ledger.enrol(batch({ prompts: enrolled(PROMPTS) }));
         const prompts = new Map(
-          enrolled(PROMPTS).map(({ id }) => [id, { state: 'waiting', fence: 0, turns: [] } as ModelPrompt]),
+          enrolled(PROMPTS).map(({ id }) => [id, { state: 'waiting', fence: 0, turns: [], round: 0 } as ModelPrompt]),
         );
         fc.modelRun(() => ({ model: { prompts, generated: 0, committedBytes: 0 }, real }), commands);
       } finally {

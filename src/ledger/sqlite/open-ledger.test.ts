@@ -52,10 +52,20 @@ const openCode = (readOnly = false) => codeOf(() => openSqliteLedger(path, { clo
 test('a ledger of a newer format is refused and left as it was', () => {
   begun().close();
   const database = new DatabaseSync(path);
-  database.exec(`UPDATE meta SET value = '2' WHERE key = 'format'`);
+  database.exec(`UPDATE meta SET value = '3' WHERE key = 'format'`);
   database.close();
   const before = readFileSync(path);
   expect([openCode(), openCode(true)]).toEqual(['ledger.newer', 'ledger.newer']);
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+test('a ledger of an unreleased format is refused and left as it was', () => {
+  begun().close();
+  const database = new DatabaseSync(path);
+  database.exec(`UPDATE meta SET value = '1' WHERE key = 'format'`);
+  database.close();
+  const before = readFileSync(path);
+  expect([openCode(), openCode(true)]).toEqual(['ledger.older', 'ledger.older']);
   expect(readFileSync(path).equals(before)).toBe(true);
 });
 

@@ -57,6 +57,14 @@ function checkFormat(database: Database): void {
       facts: { path: database.path, format, known: FORMAT },
     });
   }
+  if (format >= 1 && format < FORMAT) {
+    throw new AerieError('ledger.older', `${database.path} has format ${format}; this Aerie reads format ${FORMAT}.`, {
+      because: 'it was made by an Aerie before its first release, and no run of those is carried over',
+      remedy:
+        'Give the run another name under run: and start it again. Nothing was changed; the records under records/ are whole.',
+      facts: { path: database.path, format, known: FORMAT },
+    });
+  }
   if (!(format >= 1)) {
     throw damaged(database.path, 'it has tables, and none of them says in which format a ledger was written');
   }

@@ -7,19 +7,31 @@ import type { PartitionCounters, PartitionSettings } from '../ledger.ts';
 import type { Database } from './database.ts';
 import { number, text, type Row } from './row.ts';
 
-/** Adds what is new; raises what is there, where 0 (none) is higher than every number. A limit that rises reopens a source it had closed. */
-export function declarePartitions(database: Database, settings: readonly PartitionSettings[]): void {
+/**
+ * Adds what is new; raises what is there, where 0 (none) is higher than every number. A limit that rises reopens a source it
+ * had closed. `exactly`: what is there becomes what is given, lower or not.
+ */
+export function declarePartitions(database: Database, settings: readonly PartitionSettings[], exactly = false): void {
   for (const { name, budget, limit } of settings) {
     database.run(
       `INSERT INTO partitions (ordinal, name, budget, prompt_limit)
        VALUES ((SELECT coalesce(max(ordinal) + 1, 0) FROM partitions), :name, :budget, :limit)
        ON CONFLICT (name) DO UPDATE SET
-         budget = CASE WHEN :budget = 0 OR budget = 0 THEN 0 ELSE max(budget, :budget) END,
-         prompt_limit = CASE WHEN :limit = 0 OR prompt_limit = 0 THEN 0 ELSE max(prompt_limit, :limit) END,
+         budget = CASE WHEN :exactly = 1 THEN :budget WHEN :budget = 0 OR budget = 0 THEN 0 ELSE max(budget, :budget) END,
+         prompt_limit = CASE WHEN :exactly = 1 THEN :limit WHEN :limit = 0 OR prompt_limit = 0 THEN 0 ELSE max(prompt_limit, :limit) END,
          enrolment = CASE WHEN enrolment = 'limited' AND (:limit = 0 OR :limit > enrolled) THEN 'open' ELSE enrolment END`,
-      { name, budget, limit },
+      { name, budget, limit, exactly: exactly ? 1 : 0 },
     );
   }
+}
+
+/** The source is read again from its first row; what is enrolled stays, and its rows are duplicates now. */
+export function reopenSource(database: Database, name: string): void {
+  database.run(
+    `UPDATE partitions SET enrolment = 'open', source_rows = 0, pin_path = '', pin_bytes = 0, pin_mtime_ms = 0, pin_sha256 = '',
+       pin_hashed_bytes = 0 WHERE ordinal = :partition`,
+    { partition: partitionOrdinal(database, name) },
+  );
 }
 
 export function readPartitions(database: Database): readonly PartitionCounters[] {
@@ -33,7 +45,10 @@ export function partitionOrdinal(database: Database, name: string): number {
   return number(row, 'ordinal');
 }
 
-const COUNTERS = ['waiting', 'leased', 'done', 'aside', 'spentTokens', 'generatedTokens', 'answers', 'truncated'] as const;
+const COUNTERS = [
+  ...(['waiting', 'leased', 'done', 'aside', 'dropped', 'redoing'] as const),
+  ...(['spentTokens', 'generatedTokens', 'answers', 'truncated'] as const),
+] as const;
 type Counter = (typeof COUNTERS)[number];
 export type CounterChange = Partial<Readonly<Record<Counter, number>>>;
 
@@ -66,6 +81,7 @@ export class CounterChanges {
       this.#database.run(
         `UPDATE partitions SET
            waiting = waiting + :waiting, leased = leased + :leased, done = done + :done, aside = aside + :aside,
+           dropped = dropped + :dropped, redoing = redoing + :redoing,
            spent_tokens = spent_tokens + :spentTokens, generated_tokens = generated_tokens + :generatedTokens,
            answers = answers + :answers, truncated = truncated + :truncated
          WHERE ordinal = :ordinal`,
@@ -77,7 +93,18 @@ export class CounterChanges {
 }
 
 function noChange(): Record<Counter, number> {
-  return { waiting: 0, leased: 0, done: 0, aside: 0, spentTokens: 0, generatedTokens: 0, answers: 0, truncated: 0 };
+  return {
+    waiting: 0,
+    leased: 0,
+    done: 0,
+    aside: 0,
+    dropped: 0,
+    redoing: 0,
+    spentTokens: 0,
+    generatedTokens: 0,
+    answers: 0,
+    truncated: 0,
+  };
 }
 
 function toPartitionCounters(row: Row): PartitionCounters {
@@ -98,6 +125,7 @@ function toPartitionCounters(row: Row): PartitionCounters {
     done: number(row, 'done'),
     aside: number(row, 'aside'),
     dropped: number(row, 'dropped'),
+    redoing: number(row, 'redoing'),
     spentTokens: number(row, 'spent_tokens'),
     generatedTokens: number(row, 'generated_tokens'),
     answers: number(row, 'answers'),

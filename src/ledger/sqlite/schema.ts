@@ -8,11 +8,12 @@
  *   counter that lost a prompt impossible to commit.
  * - `records` is keyed by where the bytes lie, so reading a partition is a walk in file order. The partial unique index
  *   makes a second live record of a prompt impossible.
+ * - A prompt that `replaces` has a live record and waits for a better one; it is `begun`, because its tokens are spent already.
  * - Partial indexes hold only what is waiting or leased: a resume with a million finished prompts reads nothing of them.
  */
 
 /** Raise it with every change that an older Aerie would misread; `open-ledger.ts` refuses a higher one. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 export const SCHEMA = `
 CREATE TABLE meta (
@@ -37,6 +38,7 @@ CREATE TABLE partitions (
   done             INTEGER NOT NULL DEFAULT 0 CHECK (done >= 0),
   aside            INTEGER NOT NULL DEFAULT 0 CHECK (aside >= 0),
   dropped          INTEGER NOT NULL DEFAULT 0 CHECK (dropped >= 0),
+  redoing          INTEGER NOT NULL DEFAULT 0 CHECK (redoing BETWEEN 0 AND waiting + leased),
   spent_tokens     INTEGER NOT NULL DEFAULT 0 CHECK (spent_tokens >= 0),
   generated_tokens INTEGER NOT NULL DEFAULT 0 CHECK (generated_tokens >= spent_tokens),
   answers          INTEGER NOT NULL DEFAULT 0 CHECK (answers >= 0),
@@ -59,7 +61,9 @@ CREATE TABLE prompts (
   state     TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'leased', 'done', 'aside', 'dropped')),
   fence     INTEGER NOT NULL DEFAULT 0,
   answered  INTEGER NOT NULL DEFAULT 0,
-  begun     INTEGER NOT NULL GENERATED ALWAYS AS (answered > 0) VIRTUAL,
+  round     INTEGER NOT NULL DEFAULT 0,
+  replaces  INTEGER NOT NULL DEFAULT 0 CHECK (replaces = 0 OR (replaces = 1 AND state IN ('waiting', 'leased'))),
+  begun     INTEGER NOT NULL GENERATED ALWAYS AS (answered > 0 OR replaces = 1) VIRTUAL,
   UNIQUE (partition, id)
 ) STRICT;
 CREATE INDEX prompts_waiting ON prompts (partition, begun DESC, ordinal) WHERE state = 'waiting';

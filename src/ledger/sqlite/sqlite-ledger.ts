@@ -20,8 +20,9 @@ import { appendEvents, readEvents } from './events.ts';
 import { insertLaunch } from './launches.ts';
 import { giveLeasesBack, leasePrompts, releaseAllLeases } from './leases.ts';
 import { readIdentity, writeIdentity } from './meta.ts';
-import { declarePartitions, readPartitions } from './partitions.ts';
+import { declarePartitions, readPartitions, reopenSource } from './partitions.ts';
 import { readLiveRecords, readShards, sealShardRow } from './shards.ts';
+import { requeuePrompts, supersedePrompts } from './superseding.ts';
 
 /** The default of `events(after)`: a page that a terminal or a browser can take at once. */
 const EVENTS_PAGE = 1000;
@@ -39,12 +40,16 @@ export class SqliteLedger implements Ledger {
     return readIdentity(this.#database);
   }
 
-  setIdentity(facts: Facts): void {
-    this.#database.transaction(() => writeIdentity(this.#database, facts));
+  setIdentity(facts: Facts, happenings: readonly Happening[] = []): readonly Event[] {
+    return this.#telling(happenings, () => writeIdentity(this.#database, facts));
   }
 
-  declarePartitions(settings: readonly PartitionSettings[]): void {
-    this.#database.transaction(() => declarePartitions(this.#database, settings));
+  declarePartitions(settings: readonly PartitionSettings[], exactly = false): void {
+    this.#database.transaction(() => declarePartitions(this.#database, settings, exactly));
+  }
+
+  reopenSource(partition: string): void {
+    this.#database.transaction(() => reopenSource(this.#database, partition));
   }
 
   partitions(): readonly PartitionCounters[] {
@@ -70,6 +75,20 @@ export class SqliteLedger implements Ledger {
 
   releaseLeases(): number {
     return this.#database.transaction(() => releaseAllLeases(this.#database));
+  }
+
+  supersede(partition: string, ids: readonly string[], because: string): { records: number; events: readonly Event[] } {
+    return this.#database.transaction(() => {
+      const { records, happenings } = supersedePrompts(this.#database, { partition, ids, because });
+      return { records, events: this.#tell(happenings) };
+    });
+  }
+
+  requeue(partition: string): { aside: number; dropped: number; events: readonly Event[] } {
+    return this.#database.transaction(() => {
+      const { aside, dropped, happenings } = requeuePrompts(this.#database, partition);
+      return { aside, dropped, events: this.#tell(happenings) };
+    });
   }
 
   commit(commit: Commit): readonly Event[] {
@@ -116,7 +135,12 @@ export class SqliteLedger implements Ledger {
   #telling(happenings: readonly Happening[], work: () => void): readonly Event[] {
     return this.#database.transaction(() => {
       work();
-      return appendEvents(this.#database, Math.round(this.#clock.now()), happenings);
+      return this.#tell(happenings);
     });
+  }
+
+  /** Inside a transaction. */
+  #tell(happenings: readonly Happening[]): readonly Event[] {
+    return appendEvents(this.#database, Math.round(this.#clock.now()), happenings);
   }
 }
