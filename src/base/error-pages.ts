@@ -126,6 +126,12 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: 'The evidence has file, what the ledger says and what lies there.',
     do: 'Put back a copy of the run folder: all of it, taken while no worker ran. Without one, what lies in `records/` can still be read line by line; begin a new run for the rest.',
   },
+  'ledger.older': {
+    means:
+      'The run folder was written by an Aerie before its first release; no run of those is carried over. Nothing was changed.',
+    look: 'The message has both format numbers. The records below records/ are whole JSON lines.',
+    do: 'Give the run another name under `run:` and start it again.',
+  },
   'ledger.newer': {
     means: 'The run folder was written by a newer Aerie, in a format this one does not know. Nothing was changed.',
     look: '`aerie --version`; the message has both format numbers.',
