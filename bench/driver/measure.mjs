@@ -15,5 +15,8 @@ process.on('exit', () => {
   const { user, system } = process.cpuUsage(before);
   const peakKib = Number(/VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? Number.NaN);
   const lagP99Ms = Math.max(0, delay.percentile(99) / 1e6 - EVERY_MS);
-  writeFileSync(process.env['BENCH_MEASURES'], JSON.stringify({ cpuUs: user + system, userUs: user, systemUs: system, peakMib: peakKib / 1024, lagP99Ms }));
+  writeFileSync(
+    process.env['BENCH_MEASURES'],
+    JSON.stringify({ cpuUs: user + system, userUs: user, systemUs: system, peakMib: peakKib / 1024, lagP99Ms }),
+  );
 });
