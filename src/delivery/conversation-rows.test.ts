@@ -62,4 +62,25 @@ describe('conversation rows', () => {
   ])('%s', (reason, change) => {
     expect(reasonOf(change)).toBe(reason);
   });
+
+  const called = { turns: [sampleTurn({ toolCalls: [{ id: '1', name: 'f', arguments: '{}' }], finish: 'tool-calls' as const })] };
+  const withSystem = {
+    messages: [
+      { role: 'system' as const, content: 'brief' },
+      { role: 'user' as const, content: 'q' },
+    ],
+  };
+  it.each([
+    ['modelopt', 'tool-call', called],
+    ['modelopt', 'tool-definitions', { tools: ['{}'] }],
+    ['modelopt', 'kept', withSystem],
+    ['automodel', 'kept', { ...called, tools: ['{}'] }],
+    ['eagle', 'tool-call', called],
+    ['eagle', 'system-message', withSystem],
+    ['eagle', 'reasoning', { turns: [sampleTurn({ reasoning: 'hm' })] }],
+    ['parquet', 'kept', { ...called, ...withSystem }],
+  ] as const)('for %s: %s', (format, reason, change) => {
+    const result = renderConversationRow(sampleRecord(change), { ...plain, format });
+    expect(result.kind === 'left-out' ? result.reason : 'kept').toBe(reason);
+  });
 });

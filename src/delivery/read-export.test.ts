@@ -16,9 +16,21 @@ const token = { id: 'a', primary_id: 'a', input_ids: [1, 2, 3], loss_mask: [0, 0
 const user = { role: 'user', content: 'q' };
 const answer = { role: 'assistant', content: 'r' };
 const talk = { id: 'a', status: 'success', conversations: [user, answer] };
+const human = { from: 'human', value: 'q' };
+const gpt = { from: 'gpt', value: 'r' };
+const call = { id: '1', type: 'function', function: { name: 'f', arguments: {} } };
+const result = { role: 'tool', content: '', tool_call_id: '1' };
+const asked = { conversation_id: 'a', messages: [user, answer] };
+const calling = (made: object) => ({
+  id: 'a',
+  messages: [user, { ...answer, content: '', tool_calls: [made] }, result, answer],
+  tools: [{ type: 'function' }],
+});
 const lines = (...rows: readonly object[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 
 const TOKENS = 'tokens/B1.tokens-00000.jsonl';
+const MESSAGES = 'messages/B1.messages-00000.jsonl';
+const TOOLS = 'messages/B1.tool-messages-00000.jsonl';
 const TALKS = 'conversations/B1.conversations-00000.jsonl';
 const withReasoning = { ...talk, id: 'b', conversations: [user, { ...answer, reasoning_content: 'x' }] };
 
@@ -50,6 +62,29 @@ const WRONG: readonly { readonly code: string; readonly file: string; readonly b
     file: TALKS,
     body: lines({ ...talk, conversations: [user, { ...answer, content: '\ud800' }] }),
   },
+  { code: 'wrong-keys', file: TALKS, body: lines({ ...talk, tools: [] }) },
+  { code: 'order', file: TALKS, body: lines({ ...talk, conversations: [user, user, answer] }) },
+  { code: 'order', file: TALKS, body: lines({ id: 'a', conversations: [gpt, human] }) },
+  { code: 'last-not-assistant', file: TALKS, body: lines({ id: 'a', conversations: [human, gpt, human] }) },
+  { code: 'empty-content', file: TALKS, body: lines({ id: 'a', conversations: [human, { ...gpt, value: '' }] }) },
+  { code: 'wrong-message-keys', file: TALKS, body: lines({ id: 'a', conversations: [human, { ...gpt, role: 'x' }] }) },
+  { code: 'python-line-end', file: MESSAGES, body: lines({ id: 'a', messages: [{ ...user, content: 'a\u2028b' }, answer] }) },
+  { code: 'id-not-text', file: MESSAGES, body: lines({ id: 7, messages: [user, answer] }) },
+  { code: 'duplicate-id', file: MESSAGES, body: lines(asked, asked) },
+  { code: 'no-messages', file: MESSAGES, body: lines({ id: 'a', messages: [] }) },
+  {
+    code: 'order',
+    file: MESSAGES,
+    body: lines({ id: 'a', messages: [user, { ...answer, tool_calls: [call] }, result, answer] }),
+  },
+  {
+    code: 'order',
+    file: TOOLS,
+    body: lines({ id: 'a', messages: [user, { ...answer, tool_calls: [call] }, user, answer], tools: [] }),
+  },
+  { code: 'wrong-keys', file: TOOLS, body: lines(asked) },
+  { code: 'tools-not-a-list', file: TOOLS, body: lines({ ...asked, tools: '[]' }) },
+  { code: 'call-not-well-formed', file: TOOLS, body: lines(calling({ ...call, function: { name: 'f', arguments: '{}' } })) },
   { code: 'reasoning-varies', file: TALKS, body: lines(talk, withReasoning) },
 ];
 
@@ -65,4 +100,20 @@ it('finds a mask that the cut at the maximum length leaves empty, and two shapes
   await writeFile(join(root, 'B1.conversations-00000.jsonl'), lines(talk));
   expect(readExport(root).findings).toEqual([{ file: '.', line: 0, code: 'mixed-folder' }]);
   expect(readExport(root, { maxLength: 2 }).findings.map((finding) => finding.code)).toContain('mask-empty-after-cut');
+});
+
+it('finds nothing in right rows of every shape', async () => {
+  const right = {
+    [TALKS]: lines(talk),
+    [MESSAGES]: lines(asked),
+    [TOOLS]: lines(calling(call)),
+    'eagle/B1.conversations-00000.jsonl': '',
+  };
+  right['eagle/B1.conversations-00000.jsonl'] = lines({ id: 'b', conversations: [human, gpt] });
+  for (const [file, body] of Object.entries(right)) {
+    await mkdir(dirname(join(root, 'one', file)), { recursive: true });
+    await writeFile(join(root, 'one', file), body);
+    expect(readExport(join(root, 'one')).findings, file).toEqual([]);
+    await rm(join(root, 'one'), { recursive: true });
+  }
 });
