@@ -96,12 +96,18 @@ export function libraries({ python, full, say }) {
   return folder;
 }
 
-/** Returns pip's last words where it failed. */
+/** What pip says of an index that does not answer, as against one that does not serve a package. */
+const UNREACHABLE = /connection broken|ConnectionError|timed? ?out|Name or service not known|name resolution/i;
+let isUnreachable = false;
+
+/** Returns pip's last words where it failed. An index that did not answer is not asked again: each try takes half a minute. */
 function pip(python, args, timeout) {
+  if (isUnreachable) return 'it could not be reached before';
   const all = ['-m', 'pip', '--quiet', '--disable-pip-version-check', '--retries', '1', '--timeout', '15', ...args];
   const ran = spawnSync(python, all, { encoding: 'utf8', timeout });
   if (ran.status === 0) return undefined;
-  if (ran.error !== undefined) return ran.error.message;
+  isUnreachable = ran.error !== undefined || UNREACHABLE.test(ran.stderr);
+  if (isUnreachable) return `it cannot be reached (${ran.error?.message ?? ran.stderr.trim().split('\n').at(-1)})`;
   return ran.stderr.trim().split('\n').at(-1) || `pip ended with ${ran.status}`;
 }
 
