@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Prompt } from '../base/conversation.ts';
 import type { Reply } from '../engine/dialect.ts';
-import { promptIdsOf, type RecordTurn } from '../shard/record.ts';
+import { answerTokens, promptIdsOf, type RecordTurn } from '../shard/record.ts';
 import { idsAfter, makeRecord, makeTurn } from './conversation.ts';
 
 const user = (content: string) => ({ role: 'user', content }) as const;
@@ -16,6 +16,22 @@ function reply(promptIds: readonly number[], outputIds: readonly number[], chang
     ...change,
   };
 }
+
+const PARTS = {
+  ...{ prompt, partition: 'B1', isMissingToolResult: false, exactness: { exact: true, because: '' } },
+  sampling: { temperature: 1, topP: 1, topK: 0, maxTokens: 9, seed: 0, stop: [] },
+  provenance: {
+    model: 'm',
+    revision: '',
+    engine: 'vllm',
+    engineVersion: '',
+    weights: '',
+    kvCacheDtype: '',
+    templateHash: '',
+    launch: 1,
+    aerie: '0',
+  },
+};
 
 test('a prompt that goes on where the last turn ended says so and keeps only the rest', () => {
   expect(makeTurn(reply([1, 2, 3, 9], [4]), [1, 2, 3], 5, 'here')).toMatchObject({
@@ -56,21 +72,6 @@ test('a record gives back what was asked, turn by turn, whether or not each prom
 });
 
 test('what a reader must know of a record stands in its flags', () => {
-  const parts = {
-    ...{ prompt, partition: 'B1', isMissingToolResult: false, exactness: { exact: true, because: '' } },
-    sampling: { temperature: 1, topP: 1, topK: 0, maxTokens: 9, seed: 0, stop: [] },
-    provenance: {
-      model: 'm',
-      revision: '',
-      engine: 'vllm',
-      engineVersion: '',
-      weights: '',
-      kvCacheDtype: '',
-      templateHash: '',
-      launch: 1,
-      aerie: '0',
-    },
-  };
   const flags = (...replies: Reply[]) => {
     let before: readonly number[] = [];
     const turns = replies.map((given) => {
@@ -78,12 +79,25 @@ test('what a reader must know of a record stands in its flags', () => {
       before = made.ids;
       return made.turn;
     });
-    return makeRecord({ ...parts, turns }).flags;
+    return makeRecord({ ...PARTS, turns }).flags;
   };
   expect(flags(reply([1], [2]))).toEqual([]);
-  expect(makeRecord({ ...parts, turns: [], isMissingToolResult: true }).flags).toEqual(['tool-result-missing']);
+  expect(makeRecord({ ...PARTS, turns: [], isMissingToolResult: true }).flags).toEqual(['tool-result-missing']);
   expect(flags(reply([1], [2], { finish: 'length' }))).toEqual(['truncated']);
   expect(flags(reply([1], [2]), reply([7, 8], [2]))).toEqual(['history-retokenised']);
   expect(flags(reply([1], [2], { text: ' \n' }))).toEqual(['empty-answer']);
   expect(flags(reply([1], [2], { text: '', toolCalls: [{ id: '', name: 'f', arguments: '' }] }))).toEqual([]);
+});
+
+test('a record is exact only where every turn has ids, whoever answered last; text-only history is not called retokenised', () => {
+  const exact = makeTurn(reply([1, 2], [3]), [], 1, 'exact').turn;
+  const text = makeTurn(reply([], [], { usage: { prompt: 2, completion: 7, cached: 0 } }), [], 1, 'text').turn;
+  const recordOf = (turns: readonly RecordTurn[], exactness = { exact: true, because: '' }) =>
+    makeRecord({ ...PARTS, turns, exactness });
+  const because = (turn: number) => `text gave turn ${turn} as text, without token ids`;
+  expect(recordOf([exact])).toMatchObject({ exact: true, inexactBecause: '', flags: [] });
+  expect(recordOf([text, exact])).toMatchObject({ exact: false, inexactBecause: because(1), flags: [] });
+  expect(recordOf([exact, text])).toMatchObject({ exact: false, inexactBecause: because(2), flags: [] });
+  expect(recordOf([text], { exact: false, because: 'why' })).toMatchObject({ exact: false, inexactBecause: 'why' });
+  expect([answerTokens(exact), answerTokens(text)]).toEqual([1, 7]);
 });
