@@ -83,3 +83,14 @@ test('prompts of a benchmark, and prompts that fill the length of a trainer, are
     expect(refused.stderr).toContain(value);
   }
 });
+
+test('the new attempt that check names takes the finding away', async () => {
+  const { project, check } = await finished([say(1, LOOP, 1)]);
+  const [found] = (await check()).findings;
+  expect(found).toMatchObject({ code: 'repetition-loop', count: 1 });
+  const command = commandIn(found);
+  expect(command).toEqual(['run', 'run.yaml', '--redo', 'repetition-loop']);
+  const again = await project.aerie(command);
+  expect(again.code, again.stderr).toBe(0);
+  expect(await check()).toMatchObject({ code: 0, records: PROMPTS, findings: [] });
+});
