@@ -9,7 +9,9 @@ const NEVER = new Set<number | null>([EXIT_CODE.bug, null]);
 export function expectEndsWell(result: CliResult, what: string): ErrorCode | '' {
   const said = `${what}\nexit ${result.code} ${result.signal ?? ''}\n${result.stdout}\n${result.stderr}`.slice(0, 6000);
   expect.soft(NEVER.has(result.code), said).toBe(false);
-  expect.soft(`${result.stdout}\n${result.stderr}`, said).not.toMatch(/^\s+at .*[(:]\d+:\d+\)?$|\bnode:internal\b|UnhandledPromise/m);
+  expect
+    .soft(`${result.stdout}\n${result.stderr}`, said)
+    .not.toMatch(/^\s+at .*[(:]\d+:\d+\)?$|\bnode:internal\b|UnhandledPromise/m);
   expect.soft(result.stderr, said).not.toMatch(/\[object |\bundefined\b/);
   if (result.code === 0 || result.code === 1) return '';
   const code = /^error {4}(\S+)$/m.exec(result.stderr)?.[1] ?? '';
