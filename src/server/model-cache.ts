@@ -7,10 +7,11 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { formatBytes } from '../base/units.ts';
+import { makeFolder } from '../host/make-folder.ts';
 
 /** What a file must be. `bytes` 0 and `sha256` '' = not known. */
 export interface FilePin {
@@ -67,7 +68,7 @@ export async function findVerified(path: string, pin: FilePin, tell: TellProgres
 
 /** Stores a stream under `path` and gives its sha256. Throws `DamagedFile` when the pin does not hold; nothing is kept then. */
 export async function store(path: string, source: AsyncIterable<Uint8Array>, pin: FilePin, tell: TellProgress): Promise<string> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   const partial = `${path}.${process.pid}.part`; // two Aeries may fetch the same file at once: each writes its own
   try {
     const { sha256, bytes } = await writeHashed(partial, source, pin, `fetching ${path}`, tell);
@@ -163,6 +164,6 @@ async function readRemembered(memory: string): Promise<Remembered | undefined> {
 
 async function remember(memory: string, path: string, sha256: string): Promise<void> {
   const { size, mtimeMs } = await stat(path);
-  await mkdir(dirname(memory), { recursive: true });
+  await makeFolder(dirname(memory));
   await writeFile(`${memory}.sha256`, `${sha256} ${size} ${mtimeMs}\n`);
 }

