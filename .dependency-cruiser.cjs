@@ -27,6 +27,7 @@ const owners = {
   'node_modules/@huggingface/hub/': 'host',
   'node_modules/hyparquet-writer/': 'delivery',
   'node_modules/@photostructure/sqlite/': 'ledger/sqlite',
+  'node_modules/(csv-parse|hyparquet|hyparquet-compressors)/': 'dataset',
   'node_modules/yaml/': 'spec',
   'node_modules/@huggingface/(jinja|tokenizers)/': 'tokens',
   'node_modules/(pino|prom-client)/': 'observe',

@@ -1,21 +1,28 @@
 /** The enrolment of all partitions of a run, one after another in the order of the file, while generation goes on. */
 import type { Event } from '../base/events.ts';
 import { enrolPartition, isFinished } from '../generation/enrol.ts';
+import type { Host } from '../host/host.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { RunSpec } from '../spec/run.ts';
+
+export interface EnrolmentsOptions {
+  readonly run: RunSpec;
+  readonly ledger: Ledger;
+  /** The first refused row stops the run. */
+  readonly isStrict: boolean;
+  readonly env: Host['env'];
+  readonly onNote: (text: string) => void;
+  readonly onEvents: (events: readonly Event[]) => void;
+}
 
 export class Enrolments {
   readonly #open: Set<string>;
   readonly #ending = new AbortController();
-  readonly #options: { readonly run: RunSpec; readonly ledger: Ledger; readonly onEvents: (events: readonly Event[]) => void };
+  readonly #options: EnrolmentsOptions;
   #waiting: (() => void)[] = [];
   #reading: Promise<void> = Promise.resolve();
 
-  constructor(options: {
-    readonly run: RunSpec;
-    readonly ledger: Ledger;
-    readonly onEvents: (events: readonly Event[]) => void;
-  }) {
+  constructor(options: EnrolmentsOptions) {
     this.#options = options;
     const counters = new Map(options.ledger.partitions().map((partition) => [partition.name, partition]));
     const open = options.run.partitions.filter(({ name, limit }) => {
@@ -50,15 +57,14 @@ export class Enrolments {
   }
 
   async #read(): Promise<void> {
-    const { run, ledger, onEvents } = this.#options;
+    const { run, ...rest } = this.#options;
     for (const partition of run.partitions) {
       if (!this.#open.has(partition.name)) continue;
       await enrolPartition({
         partition,
-        ledger,
+        ...rest,
         folder: run.folder,
         signal: this.#ending.signal,
-        onEvents,
         onBatch: () => this.#stir(),
       });
       this.#open.delete(partition.name);

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { AerieError, diskCodeOf, systemCodeOf } from '../base/errors.ts';
 import type { Event, Facts, Happening } from '../base/events.ts';
 import { formatCount } from '../base/units.ts';
-import { type SourceDifference, sourceDiffers } from '../dataset/source-differs.ts';
+import { compareSource } from '../dataset/compare-source.ts';
+import type { SourceDifference } from '../dataset/source-differs.ts';
 import type { Host } from '../host/host.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
@@ -90,7 +91,7 @@ async function findChanges(run: RunSpec, ledger: Ledger, isAmending: boolean): P
   for (const partition of ledger.partitions()) {
     const spec = run.partitions.find(({ name }) => name === partition.name);
     if (spec === undefined || partition.sourceRows === 0 || reopened.includes(spec.name)) continue;
-    const difference = await sourceDiffers(partition.pin, spec.from);
+    const difference = await compareSource(partition.pin, spec.from);
     // A source that was read to its end is not needed again: its prompts lie in the run folder.
     if (difference === undefined || (difference.what === 'missing' && partition.enrolment === 'complete')) continue;
     // A source that is not there cannot be read anew either: that is no change to record.
@@ -178,9 +179,11 @@ function sourceChanged(partition: string, difference: SourceDifference, unanswer
   const now =
     difference.what === 'missing'
       ? 'is not there'
-      : difference.what === 'changed'
-        ? `has other content in its first ${size(difference.hashedBytes)}`
-        : `has ${difference.what} to ${size(difference.bytes)}`;
+      : difference.what === 'appeared'
+        ? `has a file of ${size(difference.bytes)} that it did not have`
+        : difference.what === 'changed'
+          ? `has other content in its first ${size(difference.hashedBytes)}`
+          : `has ${difference.what} to ${size(difference.bytes)}`;
   return new AerieError('source.changed', `The source of partition ${partition} ${now}; ${was}.`, {
     evidence: [difference.path],
     remedy:

@@ -31,6 +31,8 @@ export interface RunInput {
   readonly redo?: string;
   /** What differs from how the run began is recorded, and the run goes on in the new way. */
   readonly amend?: boolean;
+  /** Stop at the first refused input row. */
+  readonly strict?: boolean;
 }
 
 export interface RunReport {
@@ -49,7 +51,7 @@ export interface RunReport {
 export async function runRun(input: RunInput, context: OperationContext): Promise<RunReport> {
   const { run } = await findRun(input.run);
   const redo = input.redo === undefined ? NO_NEW_ATTEMPTS.redo : parseRedo(input.redo);
-  const wishes = { retryFailed: input.retryFailed ?? false, redo, isAmending: input.amend ?? false };
+  const wishes = { retryFailed: input.retryFailed ?? false, redo, isAmending: input.amend ?? false, isStrict: input.strict ?? false };
   return await workOn(run, input.run, context, wishes);
 }
 
@@ -58,7 +60,7 @@ export async function workOn(
   run: RunSpec,
   argument: string,
   context: OperationContext,
-  wishes: NewAttempts & { readonly isAmending: boolean } = { ...NO_NEW_ATTEMPTS, isAmending: false },
+  wishes: NewAttempts & { readonly isAmending: boolean; readonly isStrict: boolean } = { ...NO_NEW_ATTEMPTS, isAmending: false, isStrict: false },
 ): Promise<RunReport> {
   refuseBeforeStart(run, context.host.env);
   const { isAmending } = wishes;
@@ -72,7 +74,7 @@ export async function workOn(
   };
   try {
     const emit = (happening: Happening) => onEvents(ledger.emit([happening]));
-    const job: Job = { run, ledger, context, onEvents, emit, isAmending };
+    const job: Job = { run, ledger, context, onEvents, emit, isAmending, isStrict: wishes.isStrict };
     onEvents(amendments);
     await markNewAttempts(job, wishes, argument);
     return await work(job, isNew, argument);

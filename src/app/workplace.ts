@@ -23,6 +23,8 @@ export interface Job {
   readonly run: RunSpec;
   readonly ledger: Ledger;
   readonly context: OperationContext;
+  /** The first refused row stops the run. */
+  readonly isStrict: boolean;
   readonly onEvents: (events: readonly Event[]) => void;
   readonly emit: (happening: Happening) => void;
   readonly isAmending: boolean;
@@ -49,7 +51,10 @@ export async function openWorkplace(job: Job): Promise<Workplace> {
   const tally = new Tally();
   for (const partition of ledger.partitions()) tally.begin(partition);
   const readers = new Map<string, LineReader>();
-  const enrolments = new Enrolments({ run, ledger, onEvents });
+  const enrolments = new Enrolments({
+    ...{ run, ledger, onEvents, isStrict: job.isStrict },
+    ...{ env: host.env, onNote: context.onNote },
+  });
   return {
     fleet,
     tally,

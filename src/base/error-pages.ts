@@ -52,13 +52,30 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   'source.unreadable': {
     means: 'A source is there and is not what its name says: a folder, a damaged or cut archive, another format.',
     look: 'The message says where reading broke off. Single bad rows are never this error: they are counted in `rejected/`.',
-    do: 'Try `gzip -t FILE` on an archive; fetch or write the file again, or name it by what it is (`.jsonl`, `.jsonl.gz` …).',
+    do: 'Try `gzip -t FILE` on an archive; fetch or write the file again, or name it by what it is (`.jsonl`, `.json`, `.csv`, `.parquet`; see docs/inputs.md).',
   },
   'source.changed': {
     means:
       'The source has other bytes than when its prompts were read (size, time or sha256). The run would mix two data sets, so it is refused. Nothing was changed.',
     look: 'The message has the size then and now.',
     do: 'Put the file back, or add the new rows as a partition of their own. Where nothing has been answered yet, remove the run folder and begin again.',
+  },
+  'source.row-refused': {
+    means:
+      'With --strict, the first input row that gives no prompt stops the run. What was answered is committed, and the row is in no count.',
+    look: 'The message has the file, the line (or row), the reason and the beginning of the row.',
+    do: 'Correct the row, or run without --strict: refused rows are then counted and named in `rejected/`, and never stop a run.',
+  },
+  'hub.refused': {
+    means:
+      'The hub answered that this user may not read the data set: it is private, its terms are not accepted, or the token is wrong.',
+    look: 'The message has what the hub said, and whether a token was sent. The token itself is never shown.',
+    do: 'Put a token that may read it into `HF_TOKEN`, or download the file by hand and write its path under `from:`.',
+  },
+  'hub.unreachable': {
+    means: 'There was no usable answer from the hub: no network, a proxy, a hub in trouble, or a download that broke off.',
+    look: 'The message has what the network or the hub said. `HF_ENDPOINT` names a mirror.',
+    do: 'Give the same command again: files that are whole are not fetched twice. Or download the file by hand and write its path under `from:`.',
   },
   'export.target': {
     means: 'The export folder cannot be made, or holds files that Aerie did not write there. Nothing was overwritten.',

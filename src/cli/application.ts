@@ -35,6 +35,7 @@ const runCommand = buildCommand<RunFlags, [string], CliContext>({
         default: false,
         brief: 'Record what the run file has otherwise than the run began, and go on in the new way',
       },
+      strict: { kind: 'boolean', default: false, brief: 'Stop at the first input row that is refused, with its line and reason' },
     },
     positional: onRun,
   },

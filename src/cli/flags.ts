@@ -7,6 +7,7 @@ export interface RunFlags extends CommonFlags {
   readonly retryFailed: boolean;
   readonly redo?: string;
   readonly amend: boolean;
+  readonly strict: boolean;
 }
 
 export interface ExportFlags extends CommonFlags {

@@ -1,22 +1,33 @@
 /**
- * One line's bytes → a prompt, or the reason why not. Pure.
+ * One row, as the bytes of its JSON or as a value → a prompt, or the reason why not. Pure.
  *
  * Promises: never throws, for any bytes; bad UTF-8 is refused and never replaced; of duplicate keys the last counts, as in
  * every JSON reader; `__proto__` is a key like any other. Cost is linear in the line, in time and memory.
  */
 import type { Prompt } from '../base/conversation.ts';
 import { formatCount } from '../base/units.ts';
+import type { Columns } from '../spec/run.ts';
 import { excerptText } from './excerpt-text.ts';
 import { normaliseTurns } from './normalise-turns.ts';
 import { makePrompt } from './prompt-id.ts';
 import type { Rejection } from './rejection.ts';
 import { reject } from './rejection.ts';
-import { isRecord, nameType, parseShape } from './row-shape.ts';
+import { parseShape } from './row-shape.ts';
+import { isRecord, nameType } from './row-value.ts';
 
 export interface ReadPrompt {
   readonly kind: 'prompt';
   readonly prompt: Prompt;
 }
+
+/** How a partition's rows are taken. */
+export interface RowOptions {
+  /** Answer every user turn anew, or only what comes after the last one, with the answers before it as given. */
+  readonly turns: 'all' | 'last';
+  readonly columns: Columns;
+}
+
+export const PLAIN_ROWS: RowOptions = { turns: 'all', columns: {} };
 
 /** 64 MiB of `{},` is 22 million objects: 4 GB of heap and 20 s. Conversations have hundreds of values, rows with token ids 10^5. */
 const MOST_VALUES = 2_000_000;
@@ -24,7 +35,7 @@ const MOST_VALUES = 2_000_000;
 /** `ignoreBOM` keeps the mark: the splitter has taken off the one at the start of the file, and any other is no JSON. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-export function readRow(line: Uint8Array): ReadPrompt | Rejection {
+export function readRow(line: Uint8Array, options: RowOptions = PLAIN_ROWS): ReadPrompt | Rejection {
   if (countValuesAbove(line, MOST_VALUES)) return reject('too-many-values', `${formatCount(line.length)} bytes of JSON`);
   let text: string;
   try {
@@ -38,11 +49,16 @@ export function readRow(line: Uint8Array): ReadPrompt | Rejection {
   } catch (thrown) {
     return reject('not-json', explainBadJson(text, thrown));
   }
-  if (!isRecord(row)) return reject('not-an-object', `the line is ${nameType(row)}`);
-  const shape = parseShape(row);
+  return readRowValue(row, options);
+}
+
+/** The same for a row that is read already. */
+export function readRowValue(row: unknown, { columns, turns }: RowOptions = PLAIN_ROWS): ReadPrompt | Rejection {
+  if (!isRecord(row)) return reject('not-an-object', `the row is ${nameType(row)}`);
+  const shape = parseShape(row, columns);
   if (shape.kind === 'rejected') return shape;
-  const normalised = normaliseTurns(shape);
-  return normalised.kind === 'rejected' ? normalised : { kind: 'prompt', prompt: makePrompt(normalised.messages) };
+  const normalised = normaliseTurns(shape, turns);
+  return normalised.kind === 'rejected' ? normalised : { kind: 'prompt', prompt: makePrompt(normalised.messages, shape.tools) };
 }
 
 /** Counts what begins or separates values outside strings; a line with fewer bytes than the limit is not looked at. */

@@ -5,12 +5,14 @@
 import { stat } from 'node:fs/promises';
 import { AerieError, systemCodeOf } from '../base/errors.ts';
 import { fileSystemError, notAFile } from './source-errors.ts';
-import type { SourcePin } from './source-pin.ts';
+import type { FilePin } from './source-pin.ts';
 import { readStoredBytes } from './stored-bytes.ts';
 
 export type SourceDifference =
   | { readonly what: 'missing'; readonly path: string; readonly pinnedBytes: number }
   | { readonly what: 'shrunk'; readonly path: string; readonly pinnedBytes: number; readonly bytes: number }
+  /** A file that the source did not have then, which a pattern matches now. */
+  | { readonly what: 'appeared'; readonly path: string; readonly pinnedBytes: number; readonly bytes: number }
   /** All that was read is still there, and more has come behind it. */
   | { readonly what: 'grown'; readonly path: string; readonly pinnedBytes: number; readonly bytes: number }
   | {
@@ -43,7 +45,7 @@ export async function statSource(path: string): Promise<FileStat | undefined> {
   }
 }
 
-export async function sourceDiffers(pin: SourcePin, path: string, signal?: AbortSignal): Promise<SourceDifference | undefined> {
+export async function sourceDiffers(pin: FilePin, path: string, signal?: AbortSignal): Promise<SourceDifference | undefined> {
   const now = await statSource(path);
   const pinnedBytes = pin.bytes;
   if (now === undefined) return { what: 'missing', path, pinnedBytes };

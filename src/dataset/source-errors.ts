@@ -5,9 +5,11 @@ import { AerieError, systemCodeOf } from '../base/errors.ts';
 import { formatCount } from '../base/units.ts';
 import { findNearest } from '../spec/nearest.ts';
 
-export const SOURCE_SUFFIXES = ['.jsonl', '.ndjson', '.jsonl.gz', '.ndjson.gz'] as const;
-
-const SAFE = 'Nothing of it was enrolled beyond the rows already counted.';
+export const SOURCE_SUFFIXES = [
+  ...['.jsonl', '.ndjson', '.json', '.csv'],
+  ...['.jsonl.gz', '.ndjson.gz', '.json.gz', '.csv.gz'],
+  '.parquet',
+] as const;
 
 export function hasKnownSuffix(path: string): boolean {
   return SOURCE_SUFFIXES.some((suffix) => path.toLowerCase().endsWith(suffix));
@@ -15,30 +17,19 @@ export function hasKnownSuffix(path: string): boolean {
 
 export function unsupportedSuffix(path: string): AerieError {
   const suffix = /\.[^.]+(?:\.gz)?$/i.exec(basename(path))?.[0] ?? '';
-  const isHub = path.startsWith('hf://');
   const ending =
     suffix === '' ? 'has no suffix, so its format is not known' : `ends in ${suffix}, which is not a format that is read`;
   const near = findNearest(suffix, SOURCE_SUFFIXES);
   const rename = near === undefined ? [] : [`If it holds one JSON object per line, rename it to end in ${near}.`];
-  return new AerieError(
-    'source.unreadable',
-    isHub ? `${path} is on the hub; this version reads local files.` : `${path} ${ending}.`,
-    {
-      because: `Sources are lines of JSON: ${SOURCE_SUFFIXES.join(', ')}.`,
-      remedy: isHub
-        ? 'Download the data set, convert it to .jsonl, and name that file under from:.'
-        : [...rename, ...convertCommand(path, suffix.toLowerCase())].join('\n'),
-      facts: { path, suffix },
-    },
-  );
-}
-
-function convertCommand(path: string, suffix: string): readonly string[] {
   const target = `${path.slice(0, path.length - suffix.length)}.jsonl`;
-  if (suffix === '.json') return [`If it holds one list of rows:  jq -c '.[]' ${path} > ${target}`];
-  const loader = /^\.(parquet|csv)$/.exec(suffix)?.[1];
-  if (loader === undefined) return [`Convert it to lines of JSON, and name that file under from: (${target}, for instance).`];
-  return [`python3 -c "import pandas; pandas.read_${loader}('${path}').to_json('${target}', orient='records', lines=True)"`];
+  const convert = /parquet\.gz$/i.test(suffix)
+    ? `Parquet compresses inside:  gunzip ${path}`
+    : `Convert it to lines of JSON, and name that file under from: (${target}, for instance).`;
+  return new AerieError('source.unreadable', `${path} ${ending}.`, {
+    because: `What is read: ${SOURCE_SUFFIXES.join(', ')}.`,
+    remedy: [...(/\.gz$/i.test(suffix) ? [] : rename), convert].join('\n'),
+    facts: { path, suffix },
+  });
 }
 
 export async function missingSource(path: string, cause?: unknown): Promise<AerieError> {
@@ -53,7 +44,7 @@ export async function missingSource(path: string, cause?: unknown): Promise<Aeri
       because:
         names === undefined
           ? `The folder ${folder} is not there either, or cannot be listed.`
-          : `The folder ${folder} holds ${formatCount(names.length)} entries, ${formatCount(readable.length)} of them .jsonl or .ndjson.`,
+          : `The folder ${folder} holds ${formatCount(names.length)} entries, ${formatCount(readable.length)} of them with a suffix that is read.`,
       remedy:
         near === undefined
           ? 'Change from: in the run file; a relative path counts from the folder of the run file.'
@@ -93,36 +84,12 @@ export function notAFile(path: string, isFolder: boolean): AerieError {
   });
 }
 
-export function notGzip(path: string, bytes: number): AerieError {
-  return new AerieError(
-    'source.unreadable',
-    `${path} is named .gz, but its ${formatCount(bytes)} bytes do not begin with 1f 8b.`,
-    {
-      because: 'Every gzip file begins with these two bytes.',
-      remedy:
-        bytes === 0 ? 'The file is empty: copy it again.' : 'If it is plain text, rename it without .gz; else copy it again.',
-      facts: { path, bytes },
-    },
-  );
-}
-
-export interface GzipFailure {
-  readonly path: string;
-  /** Stored bytes read when it failed, and stored bytes in all. */
-  readonly readBytes: number;
-  readonly bytes: number;
-  readonly because: string;
-}
-
-export function damagedGzip({ path, readBytes, bytes, because }: GzipFailure, cause?: unknown): AerieError {
-  return new AerieError(
-    'source.unreadable',
-    `${path} breaks off as gzip within the first ${formatCount(readBytes)} of its ${formatCount(bytes)} bytes.`,
-    {
-      because,
-      remedy: `gzip -t ${path}    shows whether the copy is whole; copy it again and run the same command.\n${SAFE}`,
-      facts: { path, readBytes, bytes },
-    },
-    cause,
-  );
+export function noMatch(pattern: string, others: readonly string[]): AerieError {
+  const shown = others.slice(0, 5).join(', '); // 5: enough to see what is there
+  return new AerieError('source.missing', `No file matches ${pattern}.`, {
+    because:
+      others.length === 0 ? 'There is no file with a suffix that is read.' : `There are ${formatCount(others.length)}: ${shown}.`,
+    remedy: 'Change from: in the run file; * does not cross a folder, ** does.',
+    facts: { pattern, found: others.length },
+  });
 }

@@ -10,7 +10,8 @@ import { open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { AerieError, systemCodeOf } from '../base/errors.ts';
-import { damagedGzip, fileSystemError } from './source-errors.ts';
+import { damagedGzip } from './damaged-source.ts';
+import { fileSystemError } from './source-errors.ts';
 
 /** Large enough that reading is not felt (16 reads a batch), small beside a batch of 4 MiB. */
 const CHUNK_BYTES = 256 * 1024;

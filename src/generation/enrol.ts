@@ -4,8 +4,10 @@
  * lies past the ledger's byte counts was never committed and is cut at the next start.
  */
 import { join } from 'node:path';
+import { AerieError } from '../base/errors.ts';
 import type { Event, Happening } from '../base/events.ts';
 import { openSource, type RejectedRow, type SourceBatch } from '../dataset/open-source.ts';
+import { REJECTION_SENTENCE } from '../dataset/rejection.ts';
 import { renderPromptLine } from '../dataset/prompt-id.ts';
 import type { Prompt } from '../base/conversation.ts';
 import type { EnrolBatch, EnrolledPrompt, Ledger, PartitionCounters } from '../ledger/ledger.ts';
@@ -19,6 +21,12 @@ export interface EnrolOptions {
   /** The run folder. */
   readonly folder: string;
   readonly signal: AbortSignal;
+  /** The first refused row is an error, and its batch is not taken. */
+  readonly isStrict: boolean;
+  /** HF_TOKEN, HF_ENDPOINT, AERIE_CACHE. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Told before a download. */
+  readonly onNote: (text: string) => void;
   readonly onEvents: (events: readonly Event[]) => void;
   /** Told after each batch is in the ledger. */
   readonly onBatch: () => void;
@@ -29,7 +37,13 @@ export async function enrolPartition(options: EnrolOptions): Promise<void> {
   const { partition, ledger, folder, signal } = options;
   let counters = countersOf(ledger, partition.name);
   if (isFinished(counters, partition.limit)) return;
-  const source = await openSource(partition.from);
+  const source = await openSource(partition.from, {
+    rows: { turns: partition.turns, columns: partition.columns },
+    pin: counters.pin,
+    env: options.env,
+    onNote: options.onNote,
+    signal,
+  });
   const prompts = await openLineFile(join(folder, 'prompts', `${partition.name}.jsonl`), counters.promptsBytes);
   const rejected = await openLineFile(join(folder, 'rejected', `${partition.name}.ndjson`), counters.rejectedBytes);
   try {
@@ -64,6 +78,8 @@ async function enrolBatch(
   options: EnrolOptions,
 ): Promise<void> {
   const { partition, ledger } = options;
+  const [refused] = batch.rejected;
+  if (options.isStrict && refused !== undefined) throw rowRefused(partition, refused);
   const { fresh, duplicates } = withoutDuplicates(batch.prompts, ledger, partition.name);
   const ranges = await files.prompts.append(fresh.map((prompt) => Buffer.from(`${renderPromptLine(prompt)}\n`)));
   await files.rejected.append(batch.rejected.map((row) => Buffer.from(renderRejected(row))));
@@ -121,8 +137,18 @@ function withoutDuplicates(
   return { fresh, duplicates: prompts.length - fresh.length };
 }
 
-function renderRejected({ row, reason, detail, excerpt }: RejectedRow): string {
-  return `${JSON.stringify({ line: row, reason, detail, excerpt })}\n`;
+function renderRejected({ row, reason, detail, excerpt, file }: RejectedRow): string {
+  const place = file === undefined ? { line: row } : { file, line: row };
+  return `${JSON.stringify({ ...place, reason, detail, excerpt })}\n`;
+}
+
+function rowRefused({ name, from }: PartitionSpec, { row, reason, detail, excerpt, file }: RejectedRow): AerieError {
+  return new AerieError('source.row-refused', `Row ${row} of ${file ?? from[0] ?? ''} is refused: ${reason}.`, {
+    because: `${REJECTION_SENTENCE[reason]} Here: ${detail}.`,
+    evidence: [excerpt],
+    remedy: 'Correct the row, or run without --strict: refused rows are then counted and kept out.',
+    facts: { partition: name, row, reason },
+  });
 }
 
 function countersOf(ledger: Ledger, partition: string): PartitionCounters {

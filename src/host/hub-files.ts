@@ -5,7 +5,7 @@
  * thrown is a `HubError` whose message says what the hub or the network answered. Xet is not used: plain HTTP passes
  * proxies and mirrors. `HF_ENDPOINT` (a mirror), `HF_TOKEN` and the proxy variables of the environment are honoured.
  */
-import { downloadFile, fileDownloadInfo, listFiles } from '@huggingface/hub';
+import { datasetInfo, downloadFile, fileDownloadInfo, HubApiError, listFiles } from '@huggingface/hub';
 import { EnvHttpProxyAgent, fetch as undiciFetch } from 'undici';
 import { systemCodeOf } from '../base/errors.ts';
 
@@ -30,9 +30,13 @@ export interface HubFile {
 }
 
 export class HubError extends Error {
-  constructor(message: string, cause: unknown) {
+  /** HTTP status of the hub's answer; 0 = there was none. */
+  readonly status: number;
+
+  constructor(message: string, status: number, cause: unknown) {
     super(message, { cause });
     this.name = 'HubError';
+    this.status = status;
   }
 }
 
@@ -43,7 +47,7 @@ const STALL_MS = 60_000;
 
 /** undefined: the repository is there, the file is not. */
 export async function findHubFile(name: HubFileName, access: HubAccess): Promise<HubFile | undefined> {
-  const wanted = { ...connect(access), repo: repoOf(name.repo), path: name.path, revision: name.revision ?? 'main' };
+  const wanted = { ...connect(access), repo: repoOf(name.repo), path: encodePath(name.path), revision: name.revision ?? 'main' };
   const found = await asHubError(() => fileDownloadInfo(wanted));
   if (found === null) return undefined;
   const etag = found.etag.replace(/^W\//, '').replaceAll('"', '');
@@ -59,15 +63,45 @@ export async function findHubFile(name: HubFileName, access: HubAccess): Promise
   };
 }
 
+export interface HubEntry {
+  readonly path: string;
+  readonly bytes: number;
+  /** Where the hub stores the file by its sha256 (all large files), else ''. */
+  readonly sha256: string;
+}
+
+/** Files below a folder of a repository, however deep. */
+export async function listHubEntries(repo: string, revision: string, access: HubAccess, folder = ''): Promise<HubEntry[]> {
+  return asHubError(async () => {
+    const entries: HubEntry[] = [];
+    const where = folder === '' ? {} : { path: encodePath(folder) };
+    for await (const { type, path, size, lfs } of listFiles({
+      ...{ ...connect(access), ...where, repo: repoOf(repo), recursive: true, revision: encodeURIComponent(revision) },
+    })) {
+      if (type === 'file') entries.push({ path, bytes: lfs?.size ?? size, sha256: lfs?.oid ?? '' });
+    }
+    return entries;
+  });
+}
+
 /** Paths of the files in a repository, folders included by their files. */
 export async function listHubFiles(repo: string, access: HubAccess, revision = 'main'): Promise<string[]> {
+  return (await listHubEntries(repo, revision, access)).map(({ path }) => path);
+}
+
+/** The commit that a branch or tag of a data set names at this moment. */
+export async function findDatasetCommit(name: string, revision: string, access: HubAccess): Promise<string> {
   return asHubError(async () => {
-    const paths: string[] = [];
-    for await (const entry of listFiles({ ...connect(access), repo: repoOf(repo), recursive: true, revision })) {
-      if (entry.type === 'file') paths.push(entry.path);
-    }
-    return paths;
+    const { sha } = await datasetInfo({ ...connect(access), name, revision, additionalFields: ['sha'] });
+    if (typeof sha !== 'string' || !/^[0-9a-f]{40,64}$/.test(sha))
+      throw new Error(`the hub names no commit for ${revision} of ${name}`);
+    return sha;
   });
+}
+
+/** A path as it stands in a URL: a name may hold spaces, # or ?. */
+function encodePath(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/');
 }
 
 function repoOf(repo: string) {
@@ -125,8 +159,10 @@ async function asHubError<T>(action: () => Promise<T>): Promise<T> {
 
 /** undici hides the reason ("fetch failed") in the cause. */
 function hubError(thrown: unknown): HubError {
+  if (thrown instanceof HubError) return thrown;
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
   const text = cause instanceof Error ? cause.message : String(cause);
   const code = systemCodeOf(cause);
-  return new HubError(code === '' || text.includes(code) ? text : `${code} ${text}`, thrown);
+  const status = thrown instanceof HubApiError ? thrown.statusCode : 0;
+  return new HubError(code === '' || text.includes(code) ? text : `${code} ${text}`, status, thrown);
 }

@@ -8,9 +8,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { formatBytes } from '../base/units.ts';
+import { cacheFolderOf } from '../host/cache-folder.ts';
 import { makeFolder } from '../host/make-folder.ts';
 
 /** What a file must be. `bytes` 0 and `sha256` '' = not known. */
@@ -39,8 +39,7 @@ export class DamagedFile extends Error {
 const TELL_EVERY_BYTES = 2 ** 20;
 
 export function modelFolderOf(env: Readonly<Record<string, string | undefined>>): string {
-  const cache = env['AERIE_CACHE'] || join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'aerie');
-  return join(cache, 'models');
+  return join(cacheFolderOf(env), 'models');
 }
 
 /** The sha256 of a file that is there and is what the pin says; undefined where it is not, with the reason told. */

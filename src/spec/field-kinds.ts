@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { parseTokens } from '../base/units.ts';
 import { parseDuration } from './duration.ts';
+import { isHubPath, parseHubPath } from './hub-path.ts';
 
 /** Names become folder names on every system: no slash, no leading dot, short enough below any path limit. */
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
@@ -56,4 +57,21 @@ function explainUrl(written: string): string | undefined {
   if (url.username !== '' || url.password !== '') return 'holds a user or password; name the key with api-key: $NAME instead';
   if (url.search !== '' || url.hash !== '') return 'must end with the host, port or path; leave out what begins with ? or #';
   return undefined;
+}
+
+export const sourcePath = () =>
+  text().check((context) => {
+    const mistake = explainSource(context.value);
+    if (mistake !== undefined) context.issues.push({ code: 'custom', message: mistake, input: context.value, continue: true }); // else the union around it would not say it
+  });
+
+function explainSource(written: string): string | undefined {
+  if (written.startsWith('~')) return 'begins with ~, which only a shell understands; write the path out';
+  if (isHubPath(written))
+    return parseHubPath(written) === undefined
+      ? 'is no file of a data set on the hub; write it as hf://datasets/OWNER/NAME/data/train-*.parquet, with @REVISION after NAME for another than main'
+      : undefined;
+  return /^[a-z][a-z0-9+.-]+:\/\//i.test(written)
+    ? 'must be a path on this machine or hf://datasets/OWNER/NAME/FILE; no other URL is read, so download it first'
+    : undefined;
 }

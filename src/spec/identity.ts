@@ -31,8 +31,9 @@ export function identityOf(spec: RunSpec): Facts {
     'sampling.chat-template-kwargs': renderCanonical(spec.templateKwargs),
     'sampling.extra-body': renderCanonical(spec.extraBody),
   };
-  for (const { name, from, budget, limit, turns, truncated, ask } of spec.partitions) {
-    facts[`partitions.${name}.from`] = placeOf(spec, from);
+  for (const { name, from, columns, budget, limit, turns, truncated, ask } of spec.partitions) {
+    facts[`partitions.${name}.from`] = from.map((path) => placeOf(spec, path)).join(', ');
+    facts[`partitions.${name}.columns`] = renderCanonical(columns);
     facts[`partitions.${name}.budget`] = budget;
     facts[`partitions.${name}.limit`] = limit;
     facts[`partitions.${name}.turns`] = turns;

@@ -7,7 +7,7 @@ import type { Path } from './problem.ts';
 const LATER_KEYS: Readonly<Record<string, readonly string[]>> = {
   '': ['price-per-hour'],
   servers: ['machine', 'setup', 'env', 'command', 'workdir', 'log'],
-  partitions: ['columns', 'weight'],
+  partitions: ['weight'],
 };
 
 const LATER_VALUES: Readonly<Record<string, readonly string[]>> = {

@@ -19,7 +19,16 @@ describe('readRunFile', () => {
       policy: [],
       ...DEFAULT_ASK,
       partitions: [
-        { name: 'B1', from: '/p/data/b1.jsonl', budget: 0, limit: 0, turns: 'all', truncated: 'keep', ask: DEFAULT_ASK },
+        {
+          name: 'B1',
+          from: ['/p/data/b1.jsonl'],
+          columns: {},
+          budget: 0,
+          limit: 0,
+          turns: 'all',
+          truncated: 'keep',
+          ask: DEFAULT_ASK,
+        },
       ],
       attemptTimeoutMs: 0,
       patienceMs: 1_800_000,
@@ -58,8 +67,8 @@ patience: 2h
       templateKwargs: { enable_thinking: false, depth: [1, { a: null }] },
       extraBody: { repetition_penalty: 1.1 },
       partitions: [
-        { from: '/abs/b1.jsonl', budget: 20_000_000, limit: 20_000 },
-        { from: '/p/b2.jsonl', budget: 20_000 },
+        { from: ['/abs/b1.jsonl'], budget: 20_000_000, limit: 20_000 },
+        { from: ['/p/b2.jsonl'], budget: 20_000 },
       ],
       inFlight: 12,
       attemptTimeoutMs: 900_000,
@@ -85,7 +94,7 @@ patience: 2h
 
   it('knows anchors, byte order marks and Windows line ends', () => {
     const text = `\uFEFFrun: r\r\nmodel: default\r\npartitions:\r\n  - name: B1\r\n    from: &f b.jsonl\r\n  - name: B2\r\n    from: *f\r\n`;
-    expect(readRunFile(text, '/p/run.yaml').partitions[1]?.from).toBe('/p/b.jsonl');
+    expect(readRunFile(text, '/p/run.yaml').partitions[1]?.from).toEqual(['/p/b.jsonl']);
     expect(evidenceOf(`\uFEFFrun: r\r\nmodle: default\r\npartitions:\r\n  - {name: B1, from: b}\r\n`)).toEqual([
       'run.yaml:2:1  modle  is no key of a run file; did you mean model?',
     ]);
@@ -254,7 +263,7 @@ describe('a file with mistakes', () => {
   it('says of a source what can be read', () => {
     const from = (written: string) => evidenceOf(SMALLEST.replace('data/b1.jsonl', written))[0]?.split('  ')[2];
     expect(from('hf://datasets/x')).toBe(
-      'must be the path of a file on this machine; this version reads no URLs and no hub paths',
+      'is no file of a data set on the hub; write it as hf://datasets/OWNER/NAME/data/train-*.parquet, with @REVISION after NAME for another than main',
     );
     expect(from('~/b1.jsonl')).toBe('begins with ~, which only a shell understands; write the path out');
     expect(from('" "')).toBe('is empty text');

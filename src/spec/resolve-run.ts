@@ -6,7 +6,8 @@ import { dirname, resolve } from 'node:path';
 import { parseTokens } from '../base/units.ts';
 import { parseDuration } from './duration.ts';
 import { runFolderOf } from './find-run.ts';
-import type { AskSettings, PartitionSpec, RunSpec, ServerSpec } from './run.ts';
+import { isHubPath } from './hub-path.ts';
+import { type AskSettings, COLUMN_NAMES, type Columns, type PartitionSpec, type RunSpec, type ServerSpec } from './run.ts';
 import type { RunFile } from './run-file.ts';
 import type { WrittenOverride, WrittenSampling } from './sampling-keys.ts';
 
@@ -88,13 +89,22 @@ function layOver(run: WrittenSampling, own: WrittenOverride): WrittenSampling {
 function resolvePartition(partition: RunFile['partitions'][number], folder: string, sampling: WrittenSampling): PartitionSpec {
   return {
     name: partition.name,
-    from: resolve(folder, partition.from),
+    from: [partition.from].flat().map((written) => resolveSource(written, folder)),
+    columns: resolveColumns(partition.columns),
     budget: countOf(partition.budget),
     limit: countOf(partition.limit),
     turns: partition.turns,
     truncated: partition.truncated,
     ask: resolveAsk(layOver(sampling, partition.sampling ?? {})),
   };
+}
+
+function resolveSource(written: string, folder: string): string {
+  return isHubPath(written) ? written : resolve(folder, written);
+}
+
+function resolveColumns(written: RunFile['partitions'][number]['columns'] = {}): Columns {
+  return Object.fromEntries(COLUMN_NAMES.flatMap((name) => (written[name] === undefined ? [] : [[name, written[name]]])));
 }
 
 /** The schema has let only readable counts through; 0 = not given. */

@@ -4,7 +4,7 @@
  * Rules that need two keys at once are in `cross-check.ts`; sentences for what does not fit are in `explain-issue.ts`.
  */
 import { z } from 'zod';
-import { count, duration, name, secretName, serverUrl, text } from './field-kinds.ts';
+import { count, duration, name, secretName, serverUrl, sourcePath, text } from './field-kinds.ts';
 import { sampling, samplingOfPartition } from './sampling-keys.ts';
 
 const flags = z.strictObject({
@@ -62,15 +62,29 @@ const rule = z.strictObject({
   by: text().describe('Who decided it.'),
 });
 
+const column = (what: string) => text().optional().describe(`Column with the ${what}; dots lead into a column.`);
+
 const partition = z.strictObject({
   name: name().describe('Name of the partition, 1 to 64 of A-Z a-z 0-9 . _ -; its folder is named so.'),
-  from: text()
-    .refine((written) => !/^[a-z][a-z0-9+.-]+:\/\//i.test(written), {
-      error: 'must be the path of a file on this machine; this version reads no URLs and no hub paths',
-      abort: true,
+  from: z
+    .union([sourcePath(), z.array(sourcePath()).min(1)], {
+      error: 'must be a path, or a list of paths (lines that begin with a dash)',
     })
-    .refine((written) => !written.startsWith('~'), { error: 'begins with ~, which only a shell understands; write the path out' })
-    .describe('File with the prompts; a path relative to the run file.'),
+    .describe(
+      'Files with the prompts: a path relative to the run file, a pattern such as data/*.jsonl, hf://datasets/OWNER/NAME/FILE, or a list of these.',
+    ),
+  columns: z
+    .strictObject({
+      messages: column('list of messages'),
+      turns: column('list of user turns'),
+      prompt: column('one question'),
+      instruction: column('instruction'),
+      input: column('input that belongs to the instruction'),
+      system: column('system message'),
+      tools: column('tool definitions'),
+    })
+    .optional()
+    .describe('Which column of the source holds what, as prompt: question; dots lead into a column. Left out: the usual names.'),
   budget: count('must be a whole number of tokens from 1 up, as 500000, 500k or 20M; leave it out for no budget')
     .optional()
     .describe('Generated tokens this partition may spend, as 20000000 or 20M. Left out: no budget.'),

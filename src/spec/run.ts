@@ -34,10 +34,16 @@ export interface AskSettings {
   readonly extraBody: Readonly<Record<string, unknown>>;
 }
 
+export const COLUMN_NAMES = ['messages', 'turns', 'prompt', 'instruction', 'input', 'system', 'tools'] as const;
+export type ColumnName = (typeof COLUMN_NAMES)[number];
+export type Columns = Readonly<Partial<Record<ColumnName, string>>>;
+
 export interface PartitionSpec {
   readonly name: string;
-  /** Absolute path of the source. */
-  readonly from: string;
+  /** Where its rows are, in order: absolute paths, patterns, `hf://datasets/…`. */
+  readonly from: readonly string[];
+  /** Which column of a row holds what; dots lead into a column. Empty: the usual names. */
+  readonly columns: Columns;
   /** Generated tokens; 0 = no budget. */
   readonly budget: number;
   /** Most prompts; 0 = all. */

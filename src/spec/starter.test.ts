@@ -52,7 +52,7 @@ describe('renderStarter', () => {
       fc.property(line, line, (model, from) => {
         const spec = readRunFile(renderStarter({ ...PLAIN, model: `${model}#`, from: `/d/${from}x` }), '/p/run.yaml');
         expect(spec.model).toBe(`${model}#`);
-        expect(spec.partitions[0]?.from.endsWith('x')).toBe(true);
+        expect(spec.partitions[0]?.from[0]?.endsWith('x')).toBe(true);
       }),
     );
   });

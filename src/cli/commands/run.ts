@@ -6,8 +6,8 @@ import { renderRun } from '../render/run.ts';
 import { openTerminal } from '../terminal.ts';
 
 export async function run(this: CliContext, flags: RunFlags, target: string): Promise<void> {
-  const { retryFailed, amend, redo } = flags;
-  const input = { run: target, retryFailed, amend, ...(redo === undefined ? {} : { redo }) };
+  const { retryFailed, amend, redo, strict } = flags;
+  const input = { run: target, retryFailed, amend, strict, ...(redo === undefined ? {} : { redo }) };
   await perform(this, {
     command: 'run',
     json: flags.json,

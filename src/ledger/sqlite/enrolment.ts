@@ -29,7 +29,8 @@ export function enrolBatch(database: Database, batch: EnrolBatch): void {
        enrolled = enrolled + :added, waiting = waiting + :added, duplicates = duplicates + :duplicates,
        rejected = rejected + :rejected, source_rows = :sourceRows, prompts_bytes = :promptsBytes,
        rejected_bytes = :rejectedBytes, enrolment = :enrolment, pin_path = :path, pin_bytes = :pinBytes,
-       pin_mtime_ms = :mtimeMs, pin_sha256 = :sha256, pin_hashed_bytes = :hashedBytes
+       pin_mtime_ms = :mtimeMs, pin_sha256 = :sha256, pin_hashed_bytes = :hashedBytes,
+       pin_files = :files
      WHERE ordinal = :partition`,
     {
       partition,
@@ -45,6 +46,7 @@ export function enrolBatch(database: Database, batch: EnrolBatch): void {
       mtimeMs: batch.pin.mtimeMs,
       sha256: batch.pin.sha256,
       hashedBytes: batch.pin.hashedBytes,
+      files: batch.pin.files === undefined ? '' : JSON.stringify(batch.pin.files),
     },
   );
 }

@@ -3,6 +3,7 @@
  * counters and writes it once per partition at the end of that transaction.
  */
 import { bug } from '../../base/errors.ts';
+import type { PartPin } from '../../dataset/source-pin.ts';
 import type { PartitionCounters, PartitionSettings } from '../ledger.ts';
 import type { Database } from './database.ts';
 import { number, text, type Row } from './row.ts';
@@ -136,6 +137,7 @@ function toPartitionCounters(row: Row): PartitionCounters {
       mtimeMs: number(row, 'pin_mtime_ms'),
       sha256: text(row, 'pin_sha256'),
       hashedBytes: number(row, 'pin_hashed_bytes'),
+      ...pinnedFiles(text(row, 'pin_files')),
     },
   };
 }
@@ -143,4 +145,8 @@ function toPartitionCounters(row: Row): PartitionCounters {
 /** The table's CHECK admits nothing else. */
 function toEnrolment(value: string): PartitionCounters['enrolment'] {
   return value === 'open' || value === 'limited' ? value : 'complete';
+}
+
+function pinnedFiles(written: string): { readonly files?: readonly PartPin[] } {
+  return written === '' ? {} : { files: JSON.parse(written) as readonly PartPin[] };
 }

@@ -48,6 +48,7 @@ CREATE TABLE partitions (
   pin_mtime_ms     REAL NOT NULL DEFAULT 0,
   pin_sha256       TEXT NOT NULL DEFAULT '',
   pin_hashed_bytes INTEGER NOT NULL DEFAULT 0,
+  pin_files        TEXT NOT NULL DEFAULT '', -- of several files: the pin of each, as JSON
   CHECK (enrolled = waiting + leased + done + aside + dropped)
 ) STRICT;
 
