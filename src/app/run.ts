@@ -51,7 +51,12 @@ export interface RunReport {
 export async function runRun(input: RunInput, context: OperationContext): Promise<RunReport> {
   const { run } = await findRun(input.run);
   const redo = input.redo === undefined ? NO_NEW_ATTEMPTS.redo : parseRedo(input.redo);
-  const wishes = { retryFailed: input.retryFailed ?? false, redo, isAmending: input.amend ?? false, isStrict: input.strict ?? false };
+  const wishes = {
+    retryFailed: input.retryFailed ?? false,
+    redo,
+    isAmending: input.amend ?? false,
+    isStrict: input.strict ?? false,
+  };
   return await workOn(run, input.run, context, wishes);
 }
 
@@ -60,7 +65,11 @@ export async function workOn(
   run: RunSpec,
   argument: string,
   context: OperationContext,
-  wishes: NewAttempts & { readonly isAmending: boolean; readonly isStrict: boolean } = { ...NO_NEW_ATTEMPTS, isAmending: false, isStrict: false },
+  wishes: NewAttempts & { readonly isAmending: boolean; readonly isStrict: boolean } = {
+    ...NO_NEW_ATTEMPTS,
+    isAmending: false,
+    isStrict: false,
+  },
 ): Promise<RunReport> {
   refuseBeforeStart(run, context.host.env);
   const { isAmending } = wishes;
