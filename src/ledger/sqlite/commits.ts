@@ -141,7 +141,10 @@ function keepOldRecord(database: Database, changes: CounterChanges, prompt: Leas
 function setPromptAside(database: Database, changes: CounterChanges, aside: SetAside): void {
   const prompt = leasedPrompt(database, changes.ordinalOf(aside.partition), aside);
   loseTurns(database, changes, prompt);
-  if (prompt.replaces) return keepOldRecord(database, changes, prompt);
+  if (prompt.replaces) {
+    keepOldRecord(database, changes, prompt);
+    return;
+  }
   database.run('INSERT INTO asides (prompt, because) VALUES (:prompt, :because)', {
     prompt: prompt.ordinal,
     because: aside.because,
@@ -153,7 +156,10 @@ function setPromptAside(database: Database, changes: CounterChanges, aside: SetA
 function dropPrompt(database: Database, changes: CounterChanges, drop: Drop): void {
   const prompt = leasedPrompt(database, changes.ordinalOf(drop.partition), drop);
   loseTurns(database, changes, prompt);
-  if (prompt.replaces) return keepOldRecord(database, changes, prompt);
+  if (prompt.replaces) {
+    keepOldRecord(database, changes, prompt);
+    return;
+  }
   endLease(database, prompt, 'dropped');
   changes.add(prompt.partition, { leased: -1, dropped: 1 });
 }
