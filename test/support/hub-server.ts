@@ -52,28 +52,45 @@ function answer(sets: Readonly<Record<string, HubSet>>, hub: State, request: Inc
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
   const path = decodeURIComponent(url.pathname);
   const stored = /^\/lfs\/([\w-]+\/[\w-]+)\/(\w+)\/(.+)$/.exec(path);
-  if (stored !== null) return sendFile(hub, request, response, sets[stored[1] ?? '']?.files[stored[2] ?? '']?.[stored[3] ?? '']);
+  if (stored !== null) {
+    sendFile(hub, request, response, sets[stored[1] ?? '']?.files[stored[2] ?? '']?.[stored[3] ?? '']);
+    return;
+  }
   const [, name = '', kind, revision = '', rest = ''] =
     /^\/(?:api\/)?datasets\/([\w-]+\/[\w-]+)\/(revision|tree|resolve)\/([^/]+)\/?(.*)$/.exec(path) ?? [];
   const set = sets[name];
   const token = request.headers.authorization?.replace('Bearer ', '');
   const isWrong = token !== undefined && token !== GOOD_TOKEN;
   if (isWrong || ((set === undefined || set.isPrivate === true) && token === undefined)) {
-    return sendJson(response, 401, {
+    sendJson(response, 401, {
       error: isWrong ? 'Invalid credentials in Authorization header' : 'Invalid username or password.',
     });
+    return;
   }
   const commit = revision === 'main' ? set?.commit : revision;
   const files = set?.files[commit ?? ''];
-  if (set === undefined || files === undefined) return sendJson(response, 404, { error: 'Repository or revision not found' });
-  if (kind === 'revision') return sendJson(response, 200, { _id: '1', id: name, sha: commit, private: set.isPrivate ?? false });
-  if (kind === 'tree') return sendTree(response, url, rest, files);
+  if (set === undefined || files === undefined) {
+    sendJson(response, 404, { error: 'Repository or revision not found' });
+    return;
+  }
+  if (kind === 'revision') {
+    sendJson(response, 200, { _id: '1', id: name, sha: commit, private: set.isPrivate ?? false });
+    return;
+  }
+  if (kind === 'tree') {
+    sendTree(response, url, rest, files);
+    return;
+  }
   const file = files[rest];
   if (file === undefined) {
     response.setHeader('X-Error-Code', 'EntryNotFound');
-    return sendJson(response, 404, { error: 'Entry not found' });
+    sendJson(response, 404, { error: 'Entry not found' });
+    return;
   }
-  if (file.length <= LFS_BYTES) return sendFile(hub, request, response, file);
+  if (file.length <= LFS_BYTES) {
+    sendFile(hub, request, response, file);
+    return;
+  }
   const headers = {
     location: `/lfs/${name}/${commit}/${encodeURIComponent(rest)}`,
     'X-Linked-Size': file.length,
@@ -84,7 +101,10 @@ function answer(sets: Readonly<Record<string, HubSet>>, hub: State, request: Inc
 
 function sendTree(response: ServerResponse, url: URL, folder: string, files: Readonly<Record<string, Uint8Array>>): void {
   const paths = Object.keys(files).filter((path) => folder === '' || path.startsWith(`${folder}/`));
-  if (folder !== '' && paths.length === 0) return sendJson(response, 404, { error: `${folder} does not exist on "main"` });
+  if (folder !== '' && paths.length === 0) {
+    sendJson(response, 404, { error: `${folder} does not exist on "main"` });
+    return;
+  }
   const from = Number(url.searchParams.get('cursor') ?? 0);
   if (from + PAGE < paths.length) {
     url.searchParams.set('cursor', String(from + PAGE));
@@ -99,7 +119,10 @@ function sendTree(response: ServerResponse, url: URL, folder: string, files: Rea
 }
 
 function sendFile(hub: State, request: IncomingMessage, response: ServerResponse, file: Uint8Array | undefined): void {
-  if (file === undefined) return sendJson(response, 404, { error: 'gone' });
+  if (file === undefined) {
+    sendJson(response, 404, { error: 'gone' });
+    return;
+  }
   response.setHeader('ETag', `"${sha256(file)}"`);
   const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '');
   if (range !== null) {
