@@ -123,9 +123,19 @@ test('a source that is missing, a folder, of another format, or damaged', async 
   project.write('folder/a.jsonl', '{"prompt":"x"}\n');
   from('folder');
   await refused(project, ['run', 'run.yaml'], { code: 'source.unreadable', exit: 2, says: /folder is a folder/ });
-  project.write('rows.csv', 'prompt\nx\n');
+  project.write('rows.tsv', 'prompt\nx\n');
+  from('rows.tsv');
+  await refused(project, ['run', 'run.yaml'], { code: 'source.unreadable', exit: 2, says: /ends in \.tsv[\s\S]*\.jsonl\.gz/ });
+  project.write('rows.parquet', 'prompt\nx\n');
+  from('rows.parquet');
+  await refused(project, ['run', 'run.yaml'], { code: 'source.unreadable', exit: 2, says: /do not begin with PAR1/ });
+  project.write('rows.csv', 'prompt\nx,y\n');
   from('rows.csv');
-  await refused(project, ['run', 'run.yaml'], { code: 'source.unreadable', exit: 2, says: /ends in \.csv[\s\S]*\.jsonl\.gz/ });
+  await refused(project, ['run', 'run.yaml', '--strict'], {
+    code: 'source.row-refused',
+    exit: 2,
+    says: /Row 1 of .*rows\.csv is refused: ragged-row[\s\S]*x,y/,
+  });
   project.write('cut.jsonl.gz', gzipSync('{"prompt":"x"}\n'.repeat(99)).subarray(0, 40));
   from('cut.jsonl.gz');
   await refused(project, ['run', 'run.yaml'], { code: 'source.unreadable', exit: 2, says: /breaks off as gzip[\s\S]*gzip -t/ });
