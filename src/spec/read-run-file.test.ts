@@ -234,7 +234,7 @@ describe('a file with mistakes', () => {
     ],
     ['limit: 1.5', 'limit  is 1.5; it must be a whole number of prompts from 1 up, as 20000 or 20k; leave it out for all'],
     ['limit: [1]', 'limit  is a list; it must be a whole number of prompts from 1 up, as 20000 or 20k; leave it out for all'],
-    ['turns: last', 'turns  is "last", which is for a later version of Aerie; this one takes only all'],
+    ['turns: first', 'turns  is "first"; it must be all or last'],
     ['truncated: continue', 'truncated  is "continue", which is for a later version of Aerie; this one takes only keep or drop'],
     ['sampling: { temprature: 1 }', 'sampling.temprature  is no key of a run file; did you mean temperature?'],
     ['sampling: { temperature: 3 }', 'sampling.temperature  is 3; it must be from 0 to 2'],

@@ -91,7 +91,12 @@ const partition = z.strictObject({
   limit: count('must be a whole number of prompts from 1 up, as 20000 or 20k; leave it out for all')
     .optional()
     .describe('Most prompts to take from the file, as 20000 or 20k. Left out: all.'),
-  turns: z.literal('all').default('all').describe('Which user turns are answered. Default all, the only choice in this version.'),
+  turns: z
+    .enum(['all', 'last'])
+    .default('all')
+    .describe(
+      'Which user turns are answered. all: every one, in order. last: only the last, after the answers that the source has. Default all.',
+    ),
   truncated: z
     .enum(['keep', 'drop'])
     .default('keep')
