@@ -88,7 +88,10 @@ proves(
       await expectWhole(project, PROMPTS);
       if (point !== 'after-commit') expect(live(project)).toEqual(before);
     }
-    expect(count(project, `prompts WHERE replaces = 1`)).toBe(2); // the first of three is committed
+    // A group commit took the first, and on a quick machine others with it; the rest still have their old record.
+    const superseded = count(project, `records WHERE state = 'superseded'`);
+    expect(superseded).toBeGreaterThan(0);
+    expect(count(project, `prompts WHERE replaces = 1`)).toBe(ids.length - superseded);
     const resumed = await project.aerie(['run', 'run.yaml']);
     expect(resumed.code, resumed.stderr).toBe(0);
     expect(resumed.stderr).toMatch(/12 records there/);
