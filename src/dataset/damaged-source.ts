@@ -64,12 +64,18 @@ export function damagedParquet(path: string, bytes: number, cause: unknown): Aer
     'source.unreadable',
     `${path} cannot be read as Parquet (${formatCount(bytes)} bytes).`,
     {
-      because: excerptText(cause instanceof Error ? cause.message : String(cause), 300), // foreign text, of one line
+      because: explainParquetError(cause),
       remedy: `python3 -c "import pyarrow.parquet; pyarrow.parquet.read_table('${path}')"    shows whether the copy is whole; copy it again and run the same command.\n${SAFE}`,
       facts: { path, bytes },
     },
     cause,
   );
+}
+
+/** A TypeError or RangeError is the reader stumbling over what a damaged file says: its words are about the reader, not the file. */
+function explainParquetError(cause: unknown): string {
+  if (cause instanceof TypeError || cause instanceof RangeError) return 'What its footer says of the columns is not whole.';
+  return excerptText(cause instanceof Error ? cause.message : String(cause), 300); // foreign text, of one line
 }
 
 export function largeRowGroup(path: string, bytes: number, most: number): AerieError {
