@@ -200,7 +200,7 @@ const SOURCES: Readonly<Record<string, string | Uint8Array>> = {
     'cut.parquet': `PAR1${'\0'.repeat(64)}PAR1`,
     'huge.parquet': Uint8Array.from([...Buffer.from('PAR1'), 255, 255, 255, 127, ...Buffer.from('PAR1')]),
   },
-  ...{ 'empty.parquet': '', 'unknown.xyz': 'x', none: 'x' },
+  ...{ 'empty.parquet': '', 'unknown.xyz': 'x', plainname: 'x' },
 };
 
 proves(

@@ -1,5 +1,5 @@
 /** The answer of `aerie doctor`. Pure but for colour. */
-import pc from 'picocolors';
+import { stdoutColour as pc } from './colour.ts';
 import type { DoctorReport } from '../../app/doctor.ts';
 
 const COLOUR = { ok: pc.green, warning: pc.yellow, fails: pc.red } as const;

@@ -1,5 +1,5 @@
 /** An error as a person sees it on stderr. */
-import pc from 'picocolors';
+import { stderrColour as pc } from './colour.ts';
 import type { AerieError } from '../../base/errors.ts';
 
 /** On a terminal the last line says where more is; in a log it would only be noise. */
