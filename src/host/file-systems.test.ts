@@ -18,7 +18,7 @@ const LINUX = parseMountInfo(
 
 test('the longest mount point above a path holds it, and the later of two at one place', () => {
   const at = (path: string) => mountOf(path, LINUX);
-  expect(at('/work/runs/r')).toMatchObject({ at: '/', type: 'ext4' });
+  expect(at('/data/runs/r')).toMatchObject({ at: '/', type: 'ext4' });
   expect(at('/home/ann/runs')).toEqual({ at: '/home', type: 'nfs4', source: 'filer:/export/home' });
   expect(at('/homestead')).toMatchObject({ at: '/' });
   expect(at('/home/ann/with space/runs')).toMatchObject({ type: 'fuse.sshfs' });
