@@ -226,7 +226,12 @@ test('an endpoint with another model is a mistake of the run file, whoever answe
       { engine: 'vllm', name: 'one', attach: one.engine.baseUrl },
       { engine: 'sglang', name: 'other', attach: other.engine.baseUrl },
     ],
-    { model: 'lookalike' },
+    { model: 'lookalike', 'in-flight': 1 },
+  );
+  // Enough prompts that both endpoints have said what they are before the last one is asked.
+  project.writeRows(
+    'p.jsonl',
+    Array.from({ length: 300 }, (_, nth) => ({ prompt: `question ${nth}` })),
   );
   const result = await project.aerie(['run', 'run.yaml']);
   expect(result.code, result.stderr).toBe(2);
