@@ -120,7 +120,7 @@ async function buildRun() {
           tokens: 8,
         },
       })),
-      ...{ turns: [], asides: [], happenings: [] },
+      ...{ turns: [], asides: [], drops: [], happenings: [] },
     });
     shards.committed();
     await shards.sealFull((partition, { number, bytes, sha256 }) =>
