@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import ts from 'typescript';
+import { importTypeScript } from './import-typescript.mjs';
 
 const root = join(import.meta.dirname, '..');
 const page = join(root, 'docs', 'findings.md');
@@ -17,14 +17,6 @@ if (process.argv.includes('--check')) {
     process.exitCode = 1;
   }
 } else writeFileSync(page, generated);
-
-/** The file has no imports, so its JavaScript can be loaded by itself. */
-async function importTypeScript(path) {
-  const { outputText } = ts.transpileModule(readFileSync(path, 'utf8'), {
-    compilerOptions: { module: 'esnext', target: 'es2022' },
-  });
-  return await import(`data:text/javascript;base64,${Buffer.from(outputText).toString('base64')}`);
-}
 
 function readOrNothing() {
   try {

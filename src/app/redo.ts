@@ -9,7 +9,7 @@ import { FINDING_CODES } from '../delivery/findings/codes.ts';
 import { findIds } from '../delivery/check-run.ts';
 import { findNearest } from '../spec/nearest.ts';
 import { openRunDecoder } from './keep-tokenizer.ts';
-import { readLiveValues, tokenFactsOf } from './read-run.ts';
+import { checkFactsOf, readLiveValues } from './read-run.ts';
 import type { Job } from './workplace.ts';
 
 export interface RedoTargets {
@@ -89,7 +89,7 @@ async function keysWith({ run, ledger, context }: Job, codes: readonly FindingCo
   return await findIds(codes, {
     records: records(),
     ...(decoder === undefined ? {} : { decoder }),
-    ...tokenFactsOf(ledger.identity()),
+    ...checkFactsOf({ run, ledger }),
     run: argument,
     signal: context.drain,
   });
