@@ -199,6 +199,14 @@ test('the server’s own sentence is found where servers put it, on one line, cu
   expect(errorText('x'.repeat(1000)).length).toBeLessThan(310);
 });
 
+test('a long sentence of the server never pushes out what a refusal means', () => {
+  for (const status of [401, 404]) {
+    const outcome = outcomeOfStatus({ status, body: 'x'.repeat(1000), retryAfterMs: 0 });
+    expect(outcome).toMatchObject({ because: expect.stringMatching(/^HTTP 40[14]: x+… \(the .*\)$/) });
+    if ('because' in outcome) expect(outcome.because.length).toBeLessThan(320);
+  }
+});
+
 test('no reply makes it throw, and no reason is longer than a line of a table', () => {
   const anyBody = fc.oneof(
     fc.string(),

@@ -141,11 +141,9 @@ function metStop(choice: Record<string, unknown>): unknown {
 /** What a status other than 200 means for this request and for those after it. */
 export function outcomeOfStatus(reply: TurnReply): Outcome {
   const { status } = reply;
-  const because = `HTTP ${status}: ${errorText(reply.body)}`;
-  if (status === 401 || status === 403)
-    return { kind: 'unauthorised', status, because: `${because} (the key is wrong or missing, or may not do this)` };
-  if (status === 404 || status === 405)
-    return { kind: 'unauthorised', status, because: `${because} (the address in attach: or the name of the model is wrong)` };
+  if (status === 401 || status === 403) return { kind: 'unauthorised', status, because: quoteReply(reply, REFUSED_KEY) };
+  if (status === 404 || status === 405) return { kind: 'unauthorised', status, because: quoteReply(reply, WRONG_PLACE) };
+  const because = quoteReply(reply, '');
   if (status === 408 || status === 409 || status === 425 || status === 429 || status === 503) {
     return { kind: 'overloaded', status, because, retryAfterMs: reply.retryAfterMs };
   }
@@ -154,8 +152,16 @@ export function outcomeOfStatus(reply: TurnReply): Outcome {
   return { kind: 'malformed', status, because };
 }
 
+const REFUSED_KEY = ' (the key is wrong or missing, or may not do this)';
+const WRONG_PLACE = ' (the address in attach: or the name of the model is wrong)';
+
+/** Status, the server's own words, and what they mean: the words are cut, so that the hint after them stays. */
+function quoteReply(reply: TurnReply, hint: string): string {
+  return `HTTP ${reply.status}: ${errorText(reply.body, MOST_QUOTED - hint.length)}${hint}`;
+}
+
 /** The server's own sentence, cut to a length that a table can hold. */
-export function errorText(body: string): string {
+export function errorText(body: string, most = MOST_QUOTED): string {
   let text = body;
   try {
     const parsed = looseObject(JSON.parse(body));
@@ -167,7 +173,7 @@ export function errorText(body: string): string {
   }
   const oneLine = text.replace(/\s+/g, ' ').trim();
   if (oneLine === '') return 'no text';
-  return oneLine.length > MOST_QUOTED ? `${oneLine.slice(0, MOST_QUOTED)}…` : oneLine;
+  return oneLine.length > most ? `${oneLine.slice(0, most)}…` : oneLine;
 }
 
 function malformed(because: string): Outcome {
