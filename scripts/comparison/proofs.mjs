@@ -64,9 +64,11 @@ function titlesIn(path) {
   return titles;
 }
 
-/** `test(…)`, `it(…)`, `proves(…)` and their tables of cases; not `test.skip(…)`, not `test.todo(…)`. */
+/** `test(…)`, `it(…)`, `proves(…)` , their tables of cases, and those that only some machines can run; not `test.skip(…)`, not `test.todo(…)`. */
 function isTest(callee) {
   if (ts.isIdentifier(callee)) return ['test', 'it', 'proves'].includes(callee.text);
   if (ts.isCallExpression(callee)) return isTest(callee.expression);
-  return ts.isPropertyAccessExpression(callee) && callee.name.text === 'each' && isTest(callee.expression);
+  return (
+    ts.isPropertyAccessExpression(callee) && ['each', 'skipIf', 'runIf'].includes(callee.name.text) && isTest(callee.expression)
+  );
 }

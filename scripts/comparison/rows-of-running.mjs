@@ -37,13 +37,14 @@ export const DRIVING = [
     peers:
       'yes (L468) | yes, a queue of 4 × N (L797) | no: file and futures at once (L62, L195) | per shard (L451) | yes (L332) | partly: in flight bounded, the input in memory (L293) | no: 50,000 futures at once (L272)',
     verdict: 'yes',
-    what: 'sources stream in batches of 512 rows or 4 MiB, prompts are read as they are leased',
+    what: 'sources stream in batches of 512 rows or 4 MiB, prompts are read as they are leased: 5 GB in 329 MiB',
     proofs: [
       test(
         'src/dataset/open-source.test.ts',
         'batches have at most 512 rows or a little over 4 MiB, and each pin hashes a prefix that covers its rows',
       ),
-      npm('bench:driver'),
+      test(journey('large-source'), 'a source of 400 MB is enrolled whole in less memory than half of it'),
+      npm('bench:large-source'),
     ],
   },
   {

@@ -80,13 +80,11 @@ const NO_CHANGES: Changes = { differences: [], reopened: [] };
 /** What a begun run has otherwise; thrown unless it is to be amended. */
 async function findChanges(run: RunSpec, ledger: Ledger, isAmending: boolean): Promise<Changes> {
   const changed = identityDifferences(ledger.identity(), { ...ledger.identity(), ...identityOf(run) });
-  const isUnread = (what: string) =>
-    ledger.partitions().some(({ name, sourceRows }) => sourceRows === 0 && what === `partitions.${name}.from`);
   const isBegun = hasAnswers(ledger);
-  const differences = changed.filter(({ what }) => isBegun || (what.startsWith('partitions.') && !isUnread(what)));
+  const differences = changed.filter((difference) => !isFree(difference, ledger, isBegun));
   if (differences.length > 0 && !isAmending) throw differs(run, differences);
   const rowsDiffer = (name: string) =>
-    differences.some(({ what }) => ['from', 'columns', 'turns'].some((key) => what === `partitions.${name}.${key}`));
+    changed.some(({ what }) => ['from', 'columns', 'turns'].some((key) => what === `partitions.${name}.${key}`));
   const reopened = ledger.partitions().flatMap(({ name }) => (rowsDiffer(name) ? [name] : []));
   for (const partition of ledger.partitions()) {
     const spec = run.partitions.find(({ name }) => name === partition.name);
@@ -95,11 +93,22 @@ async function findChanges(run: RunSpec, ledger: Ledger, isAmending: boolean): P
     // A source that was read to its end is not needed again: its prompts lie in the run folder.
     if (difference === undefined || (difference.what === 'missing' && partition.enrolment === 'complete')) continue;
     // A source that is not there cannot be read anew either: that is no change to record.
-    if (!isAmending || difference.what === 'missing') throw sourceChanged(spec.name, difference, isBegun ? '' : run.folder);
-    differences.push(describeSource(spec.name, difference));
+    const isAllowed = difference.what !== 'missing' && (isAmending || partition.enrolled === 0);
+    if (!isAllowed) throw sourceChanged(spec.name, difference, isBegun ? '' : run.folder);
+    if (partition.enrolled > 0) differences.push(describeSource(spec.name, difference));
     reopened.push(spec.name);
   }
   return { differences, reopened };
+}
+
+/**
+ * What may still be another: before the first answer all but the partitions' own, and of a partition that has given no
+ * prompt (all its rows were refused, or none was read) how its rows are read and asked: whoever mends that goes on.
+ */
+function isFree({ what }: Difference, ledger: Ledger, isBegun: boolean): boolean {
+  const [, name, key] = /^partitions\.(.*)\.(from|columns|turns|truncated|sampling)$/.exec(what) ?? [];
+  if (key !== undefined) return ledger.partitions().some((partition) => partition.name === name && partition.enrolled === 0);
+  return !isBegun && !what.startsWith('partitions.');
 }
 
 function describeSource(name: string, difference: SourceDifference): Difference {

@@ -201,7 +201,7 @@ export interface Ledger {
    * happens before any enrolment. A raised limit turns `limited` back into `open`. `exactly` lowers them too.
    */
   declarePartitions(settings: readonly PartitionSettings[], exactly?: boolean): void;
-  /** The source of a partition is another one now: its rows are read from the first on, what is enrolled stays. */
+  /** The source of a partition is another one now: its rows are read from the first on, what is enrolled stays. Nothing enrolled: refusals are forgotten. */
   reopenSource(partition: string): void;
   partitions(): readonly PartitionCounters[];
 

@@ -79,6 +79,16 @@ export function describeLedger(name: string, openLedger: OpenLedger): void {
         expect(ledger.setIdentity({ model: 'n' }, [happening])).toMatchObject([happening]);
       });
 
+      test('a source that gave nothing but refusals is read anew without them', () => {
+        ledger.declarePartitions([{ name: 'B1', budget: 0, limit: 0 }]);
+        ledger.enrol(batch({ rejected: 2, rejectedBytes: 40, sourceRows: 2, enrolment: 'complete' }));
+        ledger.reopenSource('B1');
+        expect(counters()).toMatchObject({ enrolment: 'open', sourceRows: 0, rejected: 0, rejectedBytes: 0 });
+        begin(2, { rejected: 1, rejectedBytes: 20 });
+        ledger.reopenSource('B1');
+        expect(counters()).toMatchObject({ enrolled: 2, rejected: 1, rejectedBytes: 20 });
+      });
+
       test('a partition that was never declared is a bug', () => {
         expect(() => ledger.lease('nowhere', 1)).toThrow(/knows no partition nowhere/);
       });

@@ -171,6 +171,27 @@ test('a first start that failed pins nothing: with the mistake corrected the sam
   expectEachOnce(project, 3);
 });
 
+test('a source of which every row was refused is read anew once its columns, or its rows, are mended', async () => {
+  const project = await lookalikeProject({ prompts: 0 });
+  project.writeRows('prompts.jsonl', [{ question: 'What is two and two?' }, { question: 'And three?' }]);
+  const first = await project.aerie(['run', 'run.yaml']);
+  expect(first.code, first.stderr).toBe(0);
+  expect(first.stdout).toMatch(/B1: no prompt at all, 2 rows refused/);
+
+  project.change({ partitions: [{ name: 'B1', from: 'prompts.jsonl', columns: { prompt: 'query' } }] });
+  expect((await project.aerie(['run', 'run.yaml'])).stdout).toMatch(/B1: no prompt at all, 2 rows refused/);
+  project.writeRows('prompts.jsonl', [{ query: 'What is two and two?' }, { question: 'And three?' }]);
+  const mended = await project.aerie(['run', 'run.yaml']);
+  expect(mended.code, mended.stderr).toBe(0);
+  expectEachOnce(project, 1);
+  expect((await project.aerie(['status', 'run.yaml'])).stdout).toMatch(/refused +B1 +1 × unknown-shape/);
+
+  project.change({});
+  const held = await project.aerie(['run', 'run.yaml']);
+  expect(held.code).toBe(2);
+  expect(held.stderr).toMatch(/partitions\.B1\.columns: was \{"prompt":"query"\}, is now \{\}/);
+});
+
 proves(
   'turn:finished-survives',
   'a conversation killed in its second turn goes on there, and its ids continue those of the first',

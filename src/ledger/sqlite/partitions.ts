@@ -30,7 +30,8 @@ export function declarePartitions(database: Database, settings: readonly Partiti
 export function reopenSource(database: Database, name: string): void {
   database.run(
     `UPDATE partitions SET enrolment = 'open', source_rows = 0, pin_path = '', pin_bytes = 0, pin_mtime_ms = 0, pin_sha256 = '',
-       pin_hashed_bytes = 0 WHERE ordinal = :partition`,
+       pin_hashed_bytes = 0, rejected = iif(enrolled = 0, 0, rejected), rejected_bytes = iif(enrolled = 0, 0, rejected_bytes)
+     WHERE ordinal = :partition`,
     { partition: partitionOrdinal(database, name) },
   );
 }
