@@ -22,7 +22,7 @@ export async function keepTokenizer(endpoint: Endpoint, runFolder: string): Prom
   if (reply.kind !== 'http' || reply.status !== 200) return;
   let files: ReturnType<typeof renderTokenizerFiles>;
   try {
-    files = renderTokenizerFiles(JSON.parse(reply.body) as GgufVocabulary);
+    files = renderTokenizerFiles(JSON.parse(reply.body.take()) as GgufVocabulary);
   } catch {
     return;
   }

@@ -10,6 +10,7 @@
 import type { Message } from '../base/conversation.ts';
 import { AerieError } from '../base/errors.ts';
 import { turnSeed } from '../base/ids.ts';
+import { Parcel } from '../base/parcel.ts';
 import type { Outcome, TurnRequest } from '../engine/dialect.ts';
 import type { Lease, PromptKey } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
@@ -37,9 +38,8 @@ export interface TurnToAnswer {
 
 export interface Answered {
   readonly kind: 'answered';
-  readonly turn: RecordTurn;
+  readonly turn: Parcel<RecordTurn>;
   readonly endpoint: Endpoint;
-  readonly ids: readonly number[];
 }
 /** `left`: drained, given up or stopped; the lease is left for the next worker. */
 export type TurnEnd = Answered | { readonly kind: 'set-aside'; readonly because: string } | { readonly kind: 'left' };
@@ -87,8 +87,10 @@ async function tryOnce(asked: TurnToAnswer, trouble: Trouble, context: Conversin
   }
   const request = requestOf(asked, endpoint, run);
   const { outcome, sending } = await attempt({ ...key, turn: turns.length }, endpoint, request, context);
-  if (outcome.kind === 'completed')
-    return { kind: 'answered', ...makeTurn(outcome.reply, before, request.seed, endpoint.server), endpoint };
+  if (outcome.kind === 'completed') {
+    const turn = makeTurn(outcome.reply.take(), before, request.seed, endpoint.server);
+    return { kind: 'answered', turn: new Parcel(turn), endpoint };
+  }
   slot.leave();
   if (outcome.kind === 'abandoned') return LEFT;
   const failure = failureOf(outcome);

@@ -1,15 +1,18 @@
 /** One attempt of a turn and its account: sent, judged, counted, and handed to the committer as a row. */
-import type { Outcome, TurnRequest } from '../engine/dialect.ts';
+import { Parcel } from '../base/parcel.ts';
+import type { Outcome, Reply, TurnRequest } from '../engine/dialect.ts';
 import type { Sending } from '../fleet/fleet.ts';
 import type { PromptKey } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { answerTokens } from '../shard/record.ts';
 import type { Conversing } from './conversing.ts';
 import { deadlineOf } from './deadline.ts';
-import { sendTurn, shouldVerifyText, textProblem } from './send-attempt.ts';
+import { readArrival, sendTurn, shouldVerifyText, textProblem } from './send-attempt.ts';
+
+type Completed = Extract<Outcome, { kind: 'completed' }>;
 
 export interface Attempted {
-  readonly outcome: Outcome;
+  readonly outcome: Exclude<Outcome, Completed> | { readonly kind: 'completed'; readonly reply: Parcel<Reply> };
   readonly sending: Sending;
 }
 
@@ -19,12 +22,16 @@ export async function attempt(
   request: TurnRequest,
   context: Conversing,
 ): Promise<Attempted> {
-  const { fleet, committer, tally, clock } = context;
+  const { run, fleet, committer, tally, clock, abort } = context;
   const { partition, id, turn } = key;
   const startedAt = clock.now();
   const sending = fleet.sent(endpoint);
   tally.sent();
-  const outcome = await judged(endpoint, request, context);
+  const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
+  const arrival = await sendTurn(endpoint, request, { deadlineMs, abort, clock });
+  let outcome = readArrival(arrival, endpoint, request);
+  if (outcome.kind === 'completed' && shouldVerifyText(tally.replied(endpoint.server)))
+    outcome = await verified(outcome, endpoint, request, context);
   fleet.ended(sending, `${partition}/${id}`, outcome.kind);
   tally.ended();
   committer.addAttempt({
@@ -33,17 +40,19 @@ export async function attempt(
     because: becauseOf(outcome),
     tokens: outcome.kind === 'completed' ? answerTokens(outcome.reply) : 0,
   });
-  return { outcome, sending };
+  return { outcome: outcome.kind === 'completed' ? { ...outcome, reply: new Parcel(outcome.reply) } : outcome, sending };
 }
 
 export function becauseOf(outcome: Outcome): string {
   return 'because' in outcome ? outcome.because : '';
 }
 
-async function judged(endpoint: Endpoint, request: TurnRequest, { run, tally, clock, abort }: Conversing): Promise<Outcome> {
-  const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
-  const outcome = await sendTurn(endpoint, request, { deadlineMs, abort, clock });
-  if (outcome.kind !== 'completed' || !shouldVerifyText(tally.replied(endpoint.server))) return outcome;
-  const problem = await textProblem(endpoint, outcome, { abort, clock, stop: request.sampling.stop });
+async function verified(
+  outcome: Outcome,
+  endpoint: Endpoint,
+  { sampling }: TurnRequest,
+  { clock, abort }: Conversing,
+): Promise<Outcome> {
+  const problem = await textProblem(endpoint, outcome, { abort, clock, stop: sampling.stop });
   return problem === undefined ? outcome : { kind: 'malformed', status: 200, because: problem };
 }

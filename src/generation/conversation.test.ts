@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Prompt } from '../base/conversation.ts';
 import type { Reply } from '../engine/dialect.ts';
 import { answerTokens, promptIdsOf, type RecordTurn } from '../shard/record.ts';
-import { idsAfter, makeRecord, makeTurn } from './conversation.ts';
+import { idsAfter, idsThrough, makeRecord, makeTurn } from './conversation.ts';
 
 const user = (content: string) => ({ role: 'user', content }) as const;
 const prompt: Prompt = { id: 'p', messages: [{ role: 'system', content: 's' }, user('a'), user('b'), user('c')], tools: [] };
@@ -35,14 +35,13 @@ const PARTS = {
 
 test('a prompt that goes on where the last turn ended says so and keeps only the rest', () => {
   expect(makeTurn(reply([1, 2, 3, 9], [4]), [1, 2, 3], 5, 'here')).toMatchObject({
-    turn: { continues: 3, promptIds: [9], outputIds: [4], seed: 5, server: 'here' },
-    ids: [1, 2, 3, 9, 4],
+    ...{ continues: 3, promptIds: [9], outputIds: [4], seed: 5, server: 'here' },
   });
   for (const other of [
     [1, 2, 8, 9],
     [1, 2],
   ]) {
-    expect(makeTurn(reply(other, [4]), [1, 2, 3], 5, 'here').turn).toMatchObject({ continues: 0, promptIds: other });
+    expect(makeTurn(reply(other, [4]), [1, 2, 3], 5, 'here')).toMatchObject({ continues: 0, promptIds: other });
   }
 });
 
@@ -58,13 +57,12 @@ test('a record gives back what was asked, turn by turn, whether or not each prom
         const promptIds = goesOn ? [...before, ...fresh] : fresh;
         asked.push(promptIds);
         const made = makeTurn(reply(promptIds, outputIds), before, 1, 's');
-        turns.push(JSON.parse(JSON.stringify(made.turn)) as RecordTurn);
-        before = made.ids;
+        turns.push(JSON.parse(JSON.stringify(made)) as RecordTurn);
+        before = idsThrough(before, made);
+        expect(before).toEqual([...promptIds, ...outputIds]);
         expect(idsAfter(turns)).toEqual(before);
         if (goesOn && turns.length > 1)
-          expect(made.turn.continues).toBe(
-            asked.at(-2)?.length === undefined ? 0 : before.length - fresh.length - outputIds.length,
-          );
+          expect(made.continues).toBe(asked.at(-2)?.length === undefined ? 0 : before.length - fresh.length - outputIds.length);
       }
       expect(promptIdsOf(turns)).toEqual(asked);
     }),
@@ -76,8 +74,8 @@ test('what a reader must know of a record stands in its flags', () => {
     let before: readonly number[] = [];
     const turns = replies.map((given) => {
       const made = makeTurn(given, before, 1, 's');
-      before = made.ids;
-      return made.turn;
+      before = idsThrough(before, made);
+      return made;
     });
     return makeRecord({ ...PARTS, turns }).flags;
   };
@@ -90,8 +88,8 @@ test('what a reader must know of a record stands in its flags', () => {
 });
 
 test('a record is exact only where every turn has ids, whoever answered last; text-only history is not called retokenised', () => {
-  const exact = makeTurn(reply([1, 2], [3]), [], 1, 'exact').turn;
-  const text = makeTurn(reply([], [], { usage: { prompt: 2, completion: 7, cached: 0 } }), [], 1, 'text').turn;
+  const exact = makeTurn(reply([1, 2], [3]), [], 1, 'exact');
+  const text = makeTurn(reply([], [], { usage: { prompt: 2, completion: 7, cached: 0 } }), [], 1, 'text');
   const recordOf = (turns: readonly RecordTurn[], exactness = { exact: true, because: '' }) =>
     makeRecord({ ...PARTS, turns, exactness });
   const because = (turn: number) => `text gave turn ${turn} as text, without token ids`;

@@ -4,16 +4,10 @@ import type { Sampling } from '../base/sampling.ts';
 import type { Exactness, Reply } from '../engine/dialect.ts';
 import type { Provenance, RecordFlag, RecordTurn, TrainingRecord } from '../shard/record.ts';
 
-export interface TurnMade {
-  readonly turn: RecordTurn;
-  /** Prompt + output of this turn: what the next turn's prompt should begin with. */
-  readonly ids: readonly number[];
-}
-
 /** A verified reply as a turn of a record. `before` = prompt + output ids of the turn before, empty for the first. */
-export function makeTurn(reply: Reply, before: readonly number[], seed: number, server: string): TurnMade {
+export function makeTurn(reply: Reply, before: readonly number[], seed: number, server: string): RecordTurn {
   const continues = before.length > 0 && startsWith(reply.promptIds, before) ? before.length : 0;
-  const turn: RecordTurn = {
+  return {
     continues,
     promptIds: reply.promptIds.slice(continues),
     outputIds: reply.outputIds,
@@ -26,14 +20,18 @@ export function makeTurn(reply: Reply, before: readonly number[], seed: number, 
     seed,
     server,
   };
-  return { turn, ids: [...reply.promptIds, ...reply.outputIds] };
 }
 
-/** Prompt + output of the last of these turns. */
+/** Prompt + output of the last of these turns: what the next turn's prompt should begin with. */
 export function idsAfter(turns: readonly RecordTurn[]): number[] {
   let ids: number[] = [];
-  for (const turn of turns) ids = [...ids.slice(0, turn.continues), ...turn.promptIds, ...turn.outputIds];
+  for (const turn of turns) ids = idsThrough(ids, turn);
   return ids;
+}
+
+/** Prompt + output of a turn; `before` = those of the turn before. */
+export function idsThrough(before: readonly number[], { continues, promptIds, outputIds }: RecordTurn): number[] {
+  return [...before.slice(0, continues), ...promptIds, ...outputIds];
 }
 
 export interface RecordParts {

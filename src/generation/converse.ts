@@ -5,11 +5,12 @@
  */
 import type { Prompt } from '../base/conversation.ts';
 import type { Lease } from '../ledger/ledger.ts';
+import type { Endpoint } from '../server/endpoint.ts';
 import { answerTokens, type RecordTurn } from '../shard/record.ts';
 import { renderRecord } from '../shard/render-record.ts';
 import { findNextTurn } from '../shard/walk-conversation.ts';
-import { type Answered, answerTurn } from './answer-turn.ts';
-import { idsAfter, makeRecord } from './conversation.ts';
+import { answerTurn } from './answer-turn.ts';
+import { idsAfter, idsThrough, makeRecord } from './conversation.ts';
 import type { Conversing } from './conversing.ts';
 import type { Slot } from './gate.ts';
 import { type PromptSettings, settingsOf } from './prompt-settings.ts';
@@ -17,7 +18,8 @@ import type { AnswerCounts } from './tally.ts';
 
 /** The slot is given back here at the latest. Resolves when the conversation is over for this worker. */
 export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context: Conversing): Promise<void> {
-  const turns = lease.finishedTurns.map((body) => JSON.parse(body) as RecordTurn);
+  let turns: readonly RecordTurn[] = lease.finishedTurns.map((body) => JSON.parse(body) as RecordTurn);
+  let answered = turns.length;
   let before: readonly number[] = idsAfter(turns);
   let next = findNextTurn(prompt.messages, turns);
   const settings = settingsOf(context.run, lease.partition, lease.id);
@@ -27,20 +29,25 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
       const end = await answerTurn(asked, context);
       if (end.kind === 'set-aside') setAside(lease, turns, end.because, context);
       if (end.kind !== 'answered') return;
-      turns.push(end.turn);
-      before = end.ids;
-      next = findNextTurn(prompt.messages, turns);
-      const isDropped = end.turn.finish === 'length' && dropsTruncated(context, lease.partition);
+      const turn = end.turn.take();
+      const answers = [...turns, turn];
+      next = findNextTurn(prompt.messages, answers);
+      const isDropped = turn.finish === 'length' && dropsTruncated(context, lease.partition);
       if (next.kind === 'over' || isDropped) slot.leave();
-      context.tally.answered(lease.partition, countsOf([end.turn]));
-      if (isDropped) return drop(lease, turns, end, context);
-      if (next.kind === 'over')
-        keepRecord({ lease, prompt, settings, turns, isMissingToolResult: next.isMissingToolResult }, end, context);
-      else keepTurn(lease, turns.length - 1, end, context);
+      context.tally.answered(lease.partition, countsOf([turn]));
+      answered += 1;
+      if (isDropped) return drop(lease, answers, end.endpoint, context);
+      if (next.kind === 'over') {
+        const { isMissingToolResult } = next;
+        return keepRecord({ lease, prompt, settings, turns: answers, isMissingToolResult }, end.endpoint, context);
+      }
+      keepLastTurn(lease, answers, end.endpoint, context);
+      turns = answers;
+      before = idsThrough(before, turn);
     }
   } finally {
     slot.leave();
-    context.tally.left(lease.partition, lease.turns - turns.length);
+    context.tally.left(lease.partition, lease.turns - answered);
   }
 }
 
@@ -49,20 +56,19 @@ function dropsTruncated({ run }: Conversing, partition: string): boolean {
 }
 
 /** The answer was paid for, so its turn is finished first; in the same commit the prompt loses it. */
-function drop(lease: Lease, turns: readonly RecordTurn[], last: Answered, context: Conversing): void {
+function drop(lease: Lease, turns: readonly RecordTurn[], endpoint: Endpoint, context: Conversing): void {
   const { partition, id, fence } = lease;
-  keepTurn(lease, turns.length - 1, last, context);
+  keepLastTurn(lease, turns, endpoint, context);
   context.committer.addDrop({ partition, id, fence });
   context.tally.lost(partition, countsOf(turns));
 }
 
-function keepTurn(lease: Lease, turn: number, answered: Answered, { committer }: Conversing): void {
-  const { tokens, truncated } = countsOf([answered.turn]);
-  committer.addTurn({
-    ...{ partition: lease.partition, id: lease.id, fence: lease.fence, turn, tokens, truncated: truncated > 0 },
-    body: JSON.stringify(answered.turn),
-    launch: answered.endpoint.launch,
-  });
+function keepLastTurn(lease: Lease, turns: readonly RecordTurn[], { launch }: Endpoint, { committer }: Conversing): void {
+  const { partition, id, fence } = lease;
+  const last = turns.slice(-1);
+  const { tokens, truncated } = countsOf(last);
+  const body = JSON.stringify(last[0]);
+  committer.addTurn({ partition, id, fence, turn: turns.length - 1, tokens, truncated: truncated > 0, body, launch });
 }
 
 interface Finished {
@@ -73,7 +79,7 @@ interface Finished {
   readonly isMissingToolResult: boolean;
 }
 
-function keepRecord(finished: Finished, { endpoint }: Answered, context: Conversing): void {
+function keepRecord(finished: Finished, endpoint: Endpoint, context: Conversing): void {
   const { lease, prompt, settings, turns, isMissingToolResult } = finished;
   const record = makeRecord({
     ...{ prompt, partition: lease.partition, turns, isMissingToolResult, sampling: settings.sampling },

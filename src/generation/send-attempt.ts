@@ -4,6 +4,7 @@
  */
 import type { EngineRequest, Outcome, TurnRequest } from '../engine/dialect.ts';
 import type { Clock } from '../host/host.ts';
+import type { HttpReply } from '../host/http.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 
@@ -23,20 +24,29 @@ export function shouldVerifyText(repliesBefore: number): boolean {
   return repliesBefore < FIRST_VERIFIED || repliesBefore % THEN_ONE_IN === 0;
 }
 
-export async function sendTurn(endpoint: Endpoint, turn: TurnRequest, options: SendOptions): Promise<Outcome> {
+/** What came of a request: a reply, still unread; or it was given up because its time was up. */
+export type Arrival = HttpReply | { readonly kind: 'late'; readonly deadlineMs: number };
+
+export async function sendTurn(endpoint: Endpoint, turn: TurnRequest, options: SendOptions): Promise<Arrival> {
   const { deadlineMs, abort, clock } = options;
   const request: EngineRequest = endpoint.dialect.renderTurn(turn, endpoint.facts);
   const limit = openTimeLimit(clock, deadlineMs, abort);
   const reply = await endpoint.turns.send(request, limit.signal);
   limit.close();
-  switch (reply.kind) {
+  return reply.kind === 'aborted' && limit.isUp ? { kind: 'late', deadlineMs } : reply;
+}
+
+/** Takes the body out of the reply. */
+export function readArrival(arrival: Arrival, { dialect, facts }: Endpoint, { sampling }: TurnRequest): Outcome {
+  switch (arrival.kind) {
     case 'aborted':
-      if (!limit.isUp) return { kind: 'abandoned' };
-      return { kind: 'lost', because: `no answer in ${Math.round(deadlineMs / 1000)} s`, deadline: true };
+      return { kind: 'abandoned' };
+    case 'late':
+      return { kind: 'lost', because: `no answer in ${Math.round(arrival.deadlineMs / 1000)} s`, deadline: true };
     case 'transport':
-      return { kind: 'lost', because: `${reply.code}: ${reply.text}`.slice(0, 300), deadline: false };
+      return { kind: 'lost', because: `${arrival.code}: ${arrival.text}`.slice(0, 300), deadline: false };
     case 'http':
-      return endpoint.dialect.readReply(reply, endpoint.facts, turn.sampling.maxTokens);
+      return dialect.readReply({ ...arrival, body: arrival.body.take() }, facts, sampling.maxTokens);
   }
 }
 
@@ -54,7 +64,8 @@ export async function textProblem(
   const limit = openTimeLimit(clock, DETOKENIZE_TIMEOUT_MS, abort);
   const reply = await endpoint.control.send(endpoint.dialect.renderDetokenize(ids), limit.signal);
   limit.close();
-  const decoded = reply.kind === 'http' ? endpoint.dialect.readDetokenize(reply) : undefined;
+  const decoded =
+    reply.kind === 'http' ? endpoint.dialect.readDetokenize({ status: reply.status, body: reply.body.take() }) : undefined;
   if (decoded === undefined || sameText(decoded, text) || isCutAtStop(decoded, text, stop)) return undefined;
   return `its ids decode to ${decoded.length} characters, its text has ${text.length}`;
 }

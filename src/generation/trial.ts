@@ -10,7 +10,7 @@ import type { Clock } from '../host/host.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import type { RunSpec } from '../spec/run.ts';
 import { deadlineOf } from './deadline.ts';
-import { sendTurn } from './send-attempt.ts';
+import { readArrival, sendTurn } from './send-attempt.ts';
 
 const QUESTION = 'Say yes.';
 /** Enough for "Yes." and a stop id; an answer that is cut is an answer too. */
@@ -52,7 +52,7 @@ export class Trials {
     };
     const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
     const sending = fleet.sent(endpoint);
-    const outcome = await sendTurn(endpoint, request, { deadlineMs, abort, clock });
+    const outcome = readArrival(await sendTurn(endpoint, request, { deadlineMs, abort, clock }), endpoint, request);
     fleet.ended(sending, '(trial)', outcome.kind);
     return outcome;
   }

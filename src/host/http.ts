@@ -1,9 +1,13 @@
 /**
  * One keep-alive pool per server, made for thousands of answers that take minutes.
  * No retry and no timeout of its own: whoever sends owns the deadline, through the signal.
+ *
+ * Below undici's `request`: a reply is a handful of chunks and one callback here, not a stream with its promises and its
+ * listeners, of which there would be thousands.
  */
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { systemCodeOf } from '../base/errors.ts';
+import { Parcel } from '../base/parcel.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
@@ -15,7 +19,7 @@ export interface HttpRequest {
 
 /** What came back. `transport` carries undici's or the system's code (`ECONNREFUSED`, `UND_ERR_SOCKET`, …), never message text. */
 export type HttpReply =
-  | { readonly kind: 'http'; readonly status: number; readonly body: string; readonly retryAfterMs: number }
+  | { readonly kind: 'http'; readonly status: number; readonly body: Parcel<string>; readonly retryAfterMs: number }
   | { readonly kind: 'transport'; readonly code: string; readonly text: string }
   | { readonly kind: 'aborted' };
 
@@ -29,15 +33,17 @@ export interface HttpClientOptions {
 }
 
 export interface HttpClient {
+  /** Never rejects. An abort resolves it at once. */
   send(request: HttpRequest, signal?: AbortSignal): Promise<HttpReply>;
   close(): Promise<void>;
 }
 
-export function openHttp(options: HttpClientOptions): HttpClient {
-  const url = new URL(options.baseUrl);
+export function openHttp({ baseUrl, connections, headers = {} }: HttpClientOptions): HttpClient {
+  const url = new URL(baseUrl);
   const basePath = url.pathname.replace(/\/+$/, '');
+  const withJson = { ...headers, 'content-type': 'application/json' };
   const pool = new Pool(url.origin, {
-    connections: options.connections,
+    connections,
     pipelining: 1, // 1 = one request at a time on a socket; more would queue behind a long answer
     headersTimeout: 0, // a non-streaming answer sends its headers only when it is finished
     bodyTimeout: 0, // the deadline is the caller's
@@ -45,30 +51,87 @@ export function openHttp(options: HttpClientOptions): HttpClient {
     connect: { timeout: 10_000 },
   });
   return {
-    async send(request, signal) {
-      try {
-        const reply = await pool.request({
-          method: request.method,
-          path: basePath + request.path,
-          headers: { ...options.headers, ...(request.body === undefined ? {} : { 'content-type': 'application/json' }) },
-          ...(request.body === undefined ? {} : { body: request.body }),
-          ...(signal === undefined ? {} : { signal }),
-        });
-        const body = await reply.body.text();
-        return { kind: 'http', status: reply.statusCode, body, retryAfterMs: retryAfterMs(reply.headers['retry-after']) };
-      } catch (thrown) {
-        if (signal?.aborted) return { kind: 'aborted' };
-        return {
-          kind: 'transport',
-          code: systemCodeOf(thrown) || 'UNKNOWN',
-          text: thrown instanceof Error ? thrown.message : String(thrown),
-        };
-      }
+    send({ method, path, body }, signal) {
+      return new Promise((resolve) => {
+        if (signal?.aborted) return resolve({ kind: 'aborted' });
+        const exchange = new Exchange(resolve, signal);
+        pool.dispatch(
+          { method, path: basePath + path, headers: body === undefined ? headers : withJson, body: body ?? null },
+          exchange,
+        );
+      });
     },
     async close() {
       await pool.destroy();
     },
   };
+}
+
+/** One request until its reply, told by undici. Whatever comes after the end is passed over. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #end: (reply: HttpReply) => void;
+  readonly #signal: AbortSignal | undefined;
+  #isOver = false;
+  #controller: Dispatcher.DispatchController | undefined;
+  #status = 0;
+  #retryAfterMs = 0;
+  #chunks: Buffer[] = [];
+
+  constructor(end: (reply: HttpReply) => void, signal: AbortSignal | undefined) {
+    this.#end = end;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this);
+  }
+
+  /** The signal's: an object that listens costs no function for each request. */
+  handleEvent(): void {
+    this.#settle({ kind: 'aborted' });
+    this.#controller?.abort(new Error('aborted'));
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver) controller.abort(new Error('aborted'));
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    this.#status = status;
+    this.#retryAfterMs = retryAfterMs(headers['retry-after']);
+    // They are views of the first chunk, which would live as long as the controller.
+    controller.rawHeaders = null;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    const body = new Parcel(decode(this.#chunks));
+    this.#settle({ kind: 'http', status: this.#status, body, retryAfterMs: this.#retryAfterMs });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#settle({ kind: 'transport', code: systemCodeOf(error) || 'UNKNOWN', text: error.message });
+  }
+
+  #settle(reply: HttpReply): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#chunks = [];
+    this.#signal?.removeEventListener('abort', this);
+    this.#end(reply);
+  }
+}
+
+/** UTF-8; bytes that are none become U+FFFD, a byte order mark is left out. */
+function decode(chunks: readonly Buffer[]): string {
+  const [first = Buffer.alloc(0), ...others] = chunks;
+  const text = (others.length === 0 ? first : Buffer.concat(chunks)).toString('utf8');
+  return text.startsWith('\uFEFF') ? text.slice(1) : text;
 }
 
 /** `Retry-After` in seconds (the date form is not used by inference servers) → milliseconds, 0 when absent. */

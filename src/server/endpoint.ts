@@ -79,10 +79,10 @@ export async function readFacts(control: Control, kind: FactsKind): Promise<Serv
     const reply = await ask(control, request);
     if (reply.kind === 'aborted') return `${request.path} did not answer in ${CONTROL_TIMEOUT_MS / 1000} s`;
     if (reply.kind === 'transport') return CONNECT_WORDS[reply.code] ?? `${request.path} could not be asked: ${reply.code}`;
-    const { status, body } = reply;
+    const { status } = reply;
     refuseStatus(request, status, kind.server);
     if (LATER_STATUSES.has(status)) return `${request.path} answered ${status}`;
-    replies.push({ status, body });
+    replies.push({ status, body: reply.body.take() });
   }
   return dialect.parseFacts(replies, model);
 }

@@ -44,7 +44,7 @@ async function askAt(baseUrl: string, engine: EngineName, model: string): Promis
       const turn: TurnRequest = { ...base, ...change };
       const reply = await client.send(dialect.renderTurn(turn, facts));
       if (reply.kind !== 'http') return { kind: 'lost', because: reply.kind, deadline: false };
-      return dialect.readReply(reply, facts, turn.sampling.maxTokens);
+      return dialect.readReply({ ...reply, body: reply.body.take() }, facts, turn.sampling.maxTokens);
     },
   };
 }
@@ -94,10 +94,10 @@ test.each(PAIRS)(
     const before = [...first.promptIds, ...first.outputIds];
     if (place === 'lookalike') expect(second.promptIds.slice(0, before.length)).toEqual(before);
     const tokenized = await client.send({ method: 'POST', path: '/tokenize', body: JSON.stringify({ messages: [QUESTION] }) });
-    expect(tokenized.kind === 'http' && JSON.parse(tokenized.body)).toMatchObject({ tokens: first.promptIds });
+    expect(tokenized.kind === 'http' && JSON.parse(tokenized.body.take())).toMatchObject({ tokens: first.promptIds });
     const ids = first.endsWithStopId ? first.outputIds.slice(0, -1) : first.outputIds;
     const decoded = await client.send(dialect.renderDetokenize(ids));
-    const text = decoded.kind === 'http' ? dialect.readDetokenize(decoded) : undefined;
+    const text = decoded.kind === 'http' ? dialect.readDetokenize({ ...decoded, body: decoded.body.take() }) : undefined;
     const bare = (value = '') => value.replace(/\uFFFD+$/u, '').trim();
     expect(bare(text)).toBe(bare(first.text));
   },
