@@ -4,7 +4,7 @@
  */
 import { ERROR_PAGES, isErrorCode, renderErrorPage } from '../base/error-pages.ts';
 import { AerieError, ERRORS, EXIT_CODE } from '../base/errors.ts';
-import { REJECTION_REASONS, REJECTION_SENTENCE, type RejectionReason } from '../dataset/rejection.ts';
+import { REJECTION_REASONS, REJECTION_REMEDY, REJECTION_SENTENCE, type RejectionReason } from '../dataset/rejection.ts';
 import { FINDING_CODES, FINDINGS, type FindingCode } from '../delivery/findings/codes.ts';
 import { findNearest } from '../spec/nearest.ts';
 
@@ -69,6 +69,7 @@ function explainRejections(): ExplainedCode[] {
       `${title}.`,
       '**What it means.** An input row gives no prompt. It is counted, named and kept out; the run goes on.',
       '**Where to look.** `rejected/PARTITION.ndjson` in the run folder has line, reason and place of each such row.',
+      `**What to do.** ${REJECTION_REMEDY[code] ?? 'Correct such rows, or leave them out.'} In a run that has begun, give the corrected rows as a partition of their own; where all rows of a partition were refused, the same command reads the corrected file anew.`,
     ].join('\n\n');
     return { code, kind: 'rejection', title, page, exitCode: 0 };
   });

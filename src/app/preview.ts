@@ -37,7 +37,8 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
     // The run itself neither begins nor ends here, so nothing is said about how to resume it.
     const onEvent = (event: Event) => void (event.kind.startsWith('run.') || context.onEvent(event));
     await workOn(previewOf(run, folder), input.run, { ...context, onEvent }).catch((thrown: unknown) => {
-      throw isStop(thrown) ? stopped(thrown) : thrown;
+      if (!(thrown instanceof AerieError)) throw thrown;
+      throw isStop(thrown) ? stopped(thrown) : withoutFolder(thrown, folder);
     });
     const ledger = openSqliteLedger(join(folder, 'ledger.sqlite'), { clock: context.host.clock, readOnly: true });
     try {
@@ -62,8 +63,15 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
   }
 }
 
-function isStop(thrown: unknown): thrown is AerieError {
-  return thrown instanceof AerieError && (thrown.fault === 'interrupted' || thrown.fault === 'terminated');
+function isStop({ fault }: AerieError): boolean {
+  return fault === 'interrupted' || fault === 'terminated';
+}
+
+/** What is done is said with the folder where it lies, and this one is gone in a moment. */
+function withoutFolder(thrown: AerieError, folder: string): AerieError {
+  const kept = thrown.detail.remedy.split('\n').filter((line) => !line.includes(folder));
+  const remedy = ['Nothing of a preview is kept, and the run itself was not touched.', ...kept].join('\n');
+  return new AerieError(thrown.code, thrown.message, { ...thrown.detail, remedy }, thrown);
 }
 
 function stopped(thrown: AerieError): AerieError {

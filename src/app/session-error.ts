@@ -16,7 +16,10 @@ export interface EndedRun {
 export function errorOf(end: SessionEnd, ended: EndedRun): AerieError | undefined {
   const done = ended.partitions.reduce((sum, partition) => sum + partition.done, 0);
   const enrolled = ended.partitions.reduce((sum, partition) => sum + partition.enrolled, 0);
-  const safe = `${formatCount(done)} of ${formatCount(enrolled)} prompts are done and on disk in ${ended.folder}.`;
+  const safe =
+    enrolled === 0
+      ? 'No prompt was taken yet.'
+      : `${formatCount(done)} of ${formatCount(enrolled)} prompts are done and on disk in ${ended.folder}.`;
   const remedy = `${safe} Resume with: aerie run ${ended.argument}`;
   switch (end.kind) {
     case 'finished':

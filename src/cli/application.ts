@@ -177,7 +177,7 @@ const initCommand = buildCommand<InitFlags, [string?], CliContext>({
         kind: 'parsed',
         parse: String,
         optional: true,
-        brief: 'File with the prompts (.jsonl, .jsonl.gz)',
+        brief: 'File with the prompts: .jsonl, .json, .csv (each also .gz), .parquet',
         placeholder: 'FILE',
       },
       run: { kind: 'parsed', parse: String, optional: true, brief: 'Name of the run', placeholder: 'NAME' },

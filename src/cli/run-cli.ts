@@ -47,6 +47,9 @@ function helpFor([command = '']: readonly string[]): string {
 }
 
 function withStop(saying: string): string {
-  const line = saying.replace(/\s+/g, ' ');
+  // stricli names a flag as the code does; people type it as the help shows it.
+  const line = saying
+    .replace(/\s+/g, ' ')
+    .replace(/--[a-zA-Z]+/g, (flag) => flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
   return /[.?!]$/.test(line) ? line : `${line}.`;
 }

@@ -45,6 +45,14 @@ export const REJECTION_SENTENCE: Readonly<Record<RejectionReason, string>> = {
   'nul-character': 'A message holds the character U+0000, which tokenizers and trainers cut or refuse.',
 };
 
+/** What helps, where it is more than to correct the row. */
+export const REJECTION_REMEDY: Readonly<Partial<Record<RejectionReason, string>>> = {
+  'unknown-shape':
+    'Name what holds the conversation in the partition, as `columns: { prompt: question }`; docs/inputs.md has every shape.',
+  'content-not-text': 'Images and other parts are not supported: leave such rows out, or keep their text alone.',
+  'no-given-answer': 'Use `turns: all`, which asks for every answer, or add the answers.',
+};
+
 export interface Rejection {
   readonly kind: 'rejected';
   readonly reason: RejectionReason;

@@ -42,6 +42,7 @@ test('without a code all are listed, and each of them can be explained', async (
   for (const { code, page, title } of pages) {
     expect((await runExplain({ code })).pages.map((explained) => explained.page)).toContain(page);
     expect(page).not.toMatch(/undefined|\[object/);
+    expect(page).toContain('**What to do.** ');
     expect(title).not.toMatch(/\.$/);
   }
   const json = await project.aerie(['explain', 'not-json', '--json']);

@@ -69,6 +69,8 @@ test('a wrong command line: the nearest word, and the help to ask for', async ()
     ...usage,
     says: /No flag registered for --frob[\s\S]*try {6}aerie run --help/,
   });
+  // A flag is named as the help shows it, and as it is typed.
+  await refused(project, ['run', '--retry-faild', 'x'], { ...usage, says: /--retry-faild, did you mean --retry-failed\?/ });
   await refused(project, ['run'], {
     ...usage,
     says: /Expected argument for RUN\.[\s\S]*aerie run --help {4}Nothing was started/,
@@ -155,6 +157,10 @@ test('a port where nothing listens: said at once, given up after the patience of
   expect(result.stderr).toMatch(new RegExp(`vllm-0 at http://127.0.0.1:${port} never became ready`));
   expect(result.stderr).toMatch(/Start the server, or correct attach: in the run file/);
   expectReadable(result.stderr);
+  const preview = await project.aerie(['preview', 'run.yaml']);
+  expect(preview.code, preview.stderr).toBe(4);
+  expect(preview.stderr).toMatch(/try {6}Nothing of a preview is kept, and the run itself was not touched\.\n +Start the server/);
+  expect(preview.stderr).not.toContain('aerie-preview-');
 });
 
 test('no way to the default model: every place that was tried, and the way around', async () => {

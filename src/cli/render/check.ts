@@ -24,7 +24,8 @@ export function renderCheck(report: CheckReport): string {
     ...renderCompared(report),
     `${countOf(errors, 'kind')} of error, ${warnings} of warning${report.hasErrors ? '' : ': a trainer can read this run'}`,
   );
-  if (!report.hasErrors) lines.push(`next     aerie export ${report.folder} --for specforge      (or speculators)`);
+  if (!report.hasErrors)
+    lines.push(`next     aerie export ${report.folder} --for specforge      (or another trainer: aerie export --help)`);
   return lines.join('\n');
 }
 

@@ -11,8 +11,10 @@ export function renderExport(report: ExportReport): string {
     formatCount(partition.records),
     formatCount(partition.tokenRows),
     formatCount(partition.conversationRows),
-    formatCount(partition.tokens),
-    formatCount(partition.supervisedTokens),
+    // Counted in token rows: a trainer that gets conversations alone has none.
+    ...[partition.tokens, partition.supervisedTokens].map((tokens) =>
+      partition.tokenRows === 0 && partition.conversationRows > 0 ? '-' : formatCount(tokens),
+    ),
     formatCount(partition.files.length),
   ]);
   const lines = [renderTable(head, rows), ''];
