@@ -39,6 +39,11 @@ export const INVARIANTS = {
     promise: 'A finished turn of an unfinished conversation is kept over a kill and not asked again.',
     because: 'A conversation that dies in turn four must go on in turn four.',
   },
+  'answer:continued-is-whole': {
+    promise:
+      'An answer that was cut at its cap and continued (`truncated: continue`) is one turn, and under greedy sampling id for id the answer that one longer request gives.',
+    because: 'A joint that the model never made is a sequence that it would never produce.',
+  },
   'resume:same-command': {
     promise: 'The same command resumes, and ends with the same set of prompts done as without any stop.',
     because: 'At four in the morning nobody remembers a second command.',

@@ -23,3 +23,9 @@ test('a mixture, an override and what is laid over the body are said', () => {
     SENT,
   ]);
 });
+
+test('that answers are continued is said', () => {
+  expect(said('partitions: [{ name: A, from: a.jsonl, truncated: continue, continuations: 3 }]\n')[0]).toMatch(
+    /at most 2,048 tokens, seed 0; an answer cut there is continued, up to 3 times$/,
+  );
+});

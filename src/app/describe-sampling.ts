@@ -7,8 +7,9 @@ import type { AskSettings, RunSpec } from '../spec/run.ts';
 
 export function describeSampling({ partitions }: Pick<RunSpec, 'partitions'>): string[] {
   const byWords = new Map<string, string[]>();
-  for (const { name, ask } of partitions) {
-    const words = describeAsk(ask);
+  for (const { name, ask, continuations } of partitions) {
+    const more = continuations === 0 ? '' : `; an answer cut there is continued, up to ${formatCount(continuations)} times`;
+    const words = `${describeAsk(ask)}${more}`;
     byWords.set(words, [...(byWords.get(words) ?? []), name]);
   }
   const lines = [...byWords].map(([words, names]) => (byWords.size === 1 ? words : `${names.join(', ')}: ${words}`));

@@ -158,6 +158,7 @@ function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, op
       remedy: 'Nothing was asked of it. Start the server as the rule wants it, then run the same command again.',
     });
   }
+  refuseTextOnly(server, facts, run);
   const { model, revision, weights, kvCacheDtype, templateHash } = facts;
   const now = { model, revision, weights, kvCacheDtype, templateHash };
   const before = launchFacts(ledger.identity());
@@ -189,6 +190,18 @@ function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, op
     facts: { launch: id, engineVersion: facts.engineVersion, kvCacheDtype, weights },
   });
   return id;
+}
+
+/** An answer goes on from its ids. */
+function refuseTextOnly(server: ServerSpec, facts: ServerFacts, run: RunSpec): void {
+  const continued = run.partitions.find(({ continuations }) => continuations > 0);
+  const { exact, because } = dialectOf(server.engine).exactness(facts);
+  if (continued === undefined || exact) return;
+  throw new AerieError(
+    'run-file.wrong',
+    `${server.name} gives no token ids, and partition ${continued.name} has truncated: continue, which needs them.`,
+    { because, remedy: `Write truncated: keep (or drop) in ${run.file}, or use a newer server. Nothing was asked of it.` },
+  );
 }
 
 /** Between two servers of one run, or between this start of the run and an earlier one. */

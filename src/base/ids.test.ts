@@ -16,6 +16,11 @@ test('sha256 and the content id of a known text', () => {
   expect(contentId('abc')).toBe('xj4bnp4pahh6uqkbidpf3lrceo');
 });
 
+test('each continuation of an answer has a seed of its own, and the first request keeps the one it always had', () => {
+  expect(turnSeed(7, 'p', 0, 0, 0)).toBe(1069475910);
+  expect(new Set([0, 1, 2, 3].map((continuation) => turnSeed(7, 'p', 0, 0, continuation))).size).toBe(4);
+});
+
 test('a seed depends on run, prompt and turn, and fits a signed 32-bit number', () => {
   expect([turnSeed(7, 'p', 0), turnSeed(7, 'p', 1), turnSeed(8, 'p', 0)]).toEqual([1069475910, 899761732, 712388164]);
   fc.assert(

@@ -29,8 +29,12 @@ export function contentId(canonicalText: string): string {
   return base32(createHash('sha256').update(canonicalText).digest(), 26);
 }
 
-/** A seed below 2^31 (vLLM and SGLang both take a signed 32-bit number) that depends on nothing but its arguments. */
-export function turnSeed(runSeed: number, promptId: string, turn: number, attemptSalt = 0): number {
-  const digest = createHash('sha256').update(`${runSeed}/${promptId}/${turn}/${attemptSalt}`).digest();
+/**
+ * A seed below 2^31 (vLLM and SGLang both take a signed 32-bit number) that depends on nothing but its arguments. Each
+ * continuation of an answer that was cut has its own, or it would draw what the piece before it drew.
+ */
+export function turnSeed(runSeed: number, promptId: string, turn: number, attemptSalt = 0, continuation = 0): number {
+  const more = continuation === 0 ? '' : `/${continuation}`;
+  const digest = createHash('sha256').update(`${runSeed}/${promptId}/${turn}/${attemptSalt}${more}`).digest();
   return digest.readUInt32BE(0) & 0x7fffffff;
 }

@@ -6,6 +6,7 @@
 import type { Message, ToolCall } from '../base/conversation.ts';
 import type { EngineRequest, IdsPromise, Outcome, Reply, ServerFacts, TurnReply, TurnRequest } from './dialect.ts';
 import { looseObject, textOf } from './loose-json.ts';
+import { readEnding, wrongFinish } from './read-ending.ts';
 import { readIds } from './read-ids.ts';
 
 /** Characters of a server's own words: what a line of a table can hold. */
@@ -104,45 +105,23 @@ export function readChat(reply: TurnReply, { facts, maxTokens, ids: promise }: E
   // The answer was taken away: the same question would end so again.
   if (choice['finish_reason'] === 'content_filter')
     return { kind: 'refused', status: 200, because: 'the answer was withheld by a filter of the endpoint (content_filter)' };
-  const finish = readFinish(choice['finish_reason']);
-  if (finish === undefined)
-    return malformed(`finish_reason ${JSON.stringify(choice['finish_reason'])} is none of stop, length, tool_calls`);
-
-  const endsWithStopId = stoppedByItself(ids.outputIds, choice, facts);
-  // Some servers say `stop` for an answer that filled its cap; without a stop id at its end it was cut.
-  const isStopText = typeof metStop(choice) === 'string';
-  const isCut = finish === 'length' || (ids.usage.completion >= maxTokens && !endsWithStopId && !isStopText);
+  const ending = readEnding(choice, ids, facts, maxTokens);
+  if (ending === undefined) return malformed(wrongFinish(choice));
   const completed: Reply = {
     ...ids,
     text,
     reasoning: textOf(message['reasoning_content']) || textOf(message['reasoning']),
     toolCalls: readToolCalls(message['tool_calls']),
-    finish: isCut ? 'length' : finish,
-    endsWithStopId,
+    ...ending,
   };
   return { kind: 'completed', reply: completed };
 }
 
-/** The last id is a stop id; where the server's stop ids are unknown, its word for it. */
-function stoppedByItself(outputIds: readonly number[], choice: Record<string, unknown>, facts: ServerFacts): boolean {
-  const last = outputIds.at(-1);
-  if (last === undefined) return false;
-  if (facts.stopIds.length > 0) return facts.stopIds.includes(last);
-  if (choice['finish_reason'] === 'length') return false;
-  const met = metStop(choice);
-  return met === null || met === last;
-}
-
-/** vLLM's name and SGLang's: the text or the id that ended the answer. A model may have several stop ids; vLLM says null for the first of them. */
-function metStop(choice: Record<string, unknown>): unknown {
-  return choice['stop_reason'] ?? choice['matched_stop'] ?? null;
-}
-
 /** What a status other than 200 means for this request and for those after it. */
-export function outcomeOfStatus(reply: TurnReply): Outcome {
+export function outcomeOfStatus(reply: TurnReply, wrongPlace = WRONG_PLACE): Outcome {
   const { status } = reply;
   if (status === 401 || status === 403) return { kind: 'unauthorised', status, because: quoteReply(reply, REFUSED_KEY) };
-  if (status === 404 || status === 405) return { kind: 'unauthorised', status, because: quoteReply(reply, WRONG_PLACE) };
+  if (status === 404 || status === 405) return { kind: 'unauthorised', status, because: quoteReply(reply, wrongPlace) };
   const because = quoteReply(reply, '');
   if (status === 408 || status === 409 || status === 425 || status === 429 || status === 503) {
     return { kind: 'overloaded', status, because, retryAfterMs: reply.retryAfterMs };
@@ -176,15 +155,9 @@ export function errorText(body: string, most = MOST_QUOTED): string {
   return oneLine.length > most ? `${oneLine.slice(0, most)}…` : oneLine;
 }
 
-function malformed(because: string): Outcome {
+export function malformed(because: string): Outcome {
   // What the server sent is quoted in it, and may be of any length.
   return { kind: 'malformed', status: 200, because: because.slice(0, MOST_QUOTED) };
-}
-
-function readFinish(value: unknown): Reply['finish'] | undefined {
-  if (value === 'stop' || value === 'length') return value;
-  if (value === 'tool_calls') return 'tool-calls';
-  return undefined;
 }
 
 function readToolCalls(value: unknown): ToolCall[] {

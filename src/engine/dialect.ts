@@ -31,6 +31,16 @@ export interface TurnRequest {
   readonly templateKwargs: Readonly<Record<string, unknown>>;
   /** Merged into the body last: any field the engine knows. */
   readonly extraBody: Readonly<Record<string, unknown>>;
+  /** An answer that was cut goes on after these ids, prompt and answer so far; then `messages` are not sent. */
+  readonly soFar?: readonly number[];
+}
+
+export type MoreRequest = TurnRequest & Required<Pick<TurnRequest, 'soFar'>>;
+
+/** How an answer that was cut at its cap goes on: by ids, past the chat template. The reply holds what was added. */
+export interface Continuation {
+  render(turn: MoreRequest): EngineRequest;
+  read(reply: TurnReply, facts: ServerFacts, turn: MoreRequest): Outcome;
 }
 
 export interface Reply {
@@ -133,6 +143,8 @@ export interface Dialect {
   renderTurn(turn: TurnRequest, facts: ServerFacts): EngineRequest;
   /** Any reply to a turn → an outcome; counts and ids are verified against each other, against `facts` and the cap asked for. */
   readReply(reply: TurnReply, facts: ServerFacts, maxTokens: number): Outcome;
+  /** undefined: the engine takes no ids. */
+  readonly continuation: Continuation | undefined;
   renderDetokenize(ids: readonly number[]): EngineRequest;
   /** The text of the ids, or undefined where the server does not answer as expected. */
   readDetokenize(reply: FactReply): string | undefined;

@@ -2,9 +2,11 @@
  * One turn until it is answered, set aside, or left for the next worker.
  *
  *   suspects one at a time → slot → server → trial question if needed → attempt → answered
+ *                                                                       ├→ cut, and to be continued: again, with what there is
  *                                                                       └→ not: give the slot back, decide, wait, again
  *
  * A slot is never held while waiting for another suspect or for a backoff, so trouble takes no room from others.
+ * An answer that has begun is in flight until it is whole: a drain waits for its last piece.
  */
 
 import type { Message } from '../base/conversation.ts';
@@ -14,14 +16,15 @@ import { Parcel } from '../base/parcel.ts';
 import type { Outcome, TurnRequest } from '../engine/dialect.ts';
 import type { Lease, PromptKey } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
-import type { RecordTurn } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
 import { attempt, becauseOf } from './attempt.ts';
-import { makeTurn } from './conversation.ts';
+import { type KeptTurn, makeTurn } from './conversation.ts';
 import type { Conversing } from './conversing.ts';
 import { decideAfterTrial, decideRetry, type Failure, needsProof, type RetryDecision, retryBudgetLeft } from './decide-retry.ts';
 import type { Slot } from './gate.ts';
+import { GrowingAnswer, type GrowthLimits } from './growing-answer.ts';
 import type { PromptSettings } from './prompt-settings.ts';
+import { decodeIds } from './send-attempt.ts';
 import { Trouble } from './trouble.ts';
 
 export interface TurnToAnswer {
@@ -31,31 +34,33 @@ export interface TurnToAnswer {
   readonly tools: readonly string[];
   readonly settings: PromptSettings;
   /** The turns before this one, and prompt + output ids of the last. */
-  readonly turns: readonly RecordTurn[];
+  readonly turns: readonly KeptTurn[];
   readonly before: readonly number[];
   readonly slot: Slot;
 }
 
 export interface Answered {
   readonly kind: 'answered';
-  readonly turn: Parcel<RecordTurn>;
+  readonly turn: Parcel<KeptTurn>;
   readonly endpoint: Endpoint;
 }
 /** `left`: drained, given up or stopped; the lease is left for the next worker. */
 export type TurnEnd = Answered | { readonly kind: 'set-aside'; readonly because: string } | { readonly kind: 'left' };
-type Step = Answered | RetryDecision | { readonly kind: 'left' };
+type Step = Answered | RetryDecision | { readonly kind: 'left' } | { readonly kind: 'more' };
 
 const LEFT = { kind: 'left' } as const;
+const MORE = { kind: 'more' } as const;
 
 export async function answerTurn(asked: TurnToAnswer, context: Conversing): Promise<TurnEnd> {
   const { suspects, clock, drain, stop } = context;
   const trouble = new Trouble();
+  const answer = new GrowingAnswer(limitsOf(asked, context.run));
   for (;;) {
     const { isSuspect } = trouble;
     if (isSuspect) await suspects.enter(false);
     let step: Step;
     try {
-      step = await tryOnce(asked, trouble, context);
+      step = await tryOnce(asked, answer, trouble, context);
     } finally {
       if (isSuspect) suspects.leave();
     }
@@ -67,43 +72,74 @@ export async function answerTurn(asked: TurnToAnswer, context: Conversing): Prom
       case 'stop':
         stop(stopError(step.code, step.because));
         return LEFT;
+      case 'more':
+        break;
       case 'again':
         await clock.sleep(step.afterMs, drain);
     }
   }
 }
 
-async function tryOnce(asked: TurnToAnswer, trouble: Trouble, context: Conversing): Promise<Step> {
-  const { run, fleet, drain, random } = context;
+async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trouble, context: Conversing): Promise<Step> {
+  const { fleet, drain } = context;
   const { key, turns, before, slot } = asked;
   await slot.take();
-  if (drain.aborted) return LEFT;
-  const endpoint = await fleet.choose(drain);
+  if (drain.aborted && answer.home === undefined) return LEFT;
+  const endpoint = answer.home ?? (await fleet.choose(drain));
   if (endpoint === undefined) return LEFT;
+  if (answer.room(endpoint) === 0) return await finish(asked, answer, context); // another server, with less room
   const answeredSince = fleet.answersOf(endpoint.server) > trouble.answersSeen(endpoint.server);
   if (needsProof(trouble.history(fleet.deaths), answeredSince)) {
     const unproved = await askTrial(endpoint, trouble, context);
     if (unproved !== undefined) return giveBack(slot, unproved);
   }
-  const request = requestOf(asked, endpoint, run);
+  const request = requestOf(asked, answer, endpoint, context.run);
   const { outcome, sending } = await attempt({ ...key, turn: turns.length }, endpoint, request, context);
   if (outcome.kind === 'completed') {
-    const turn = makeTurn(outcome.reply.take(), before, request.seed, endpoint.server);
-    return { kind: 'answered', turn: new Parcel(turn), endpoint };
+    const reply = outcome.reply.take();
+    // Whole in one piece, as nearly always: no promise carries it from here on but its parcel.
+    if (!answer.isBegun && !answer.goesOn(reply, endpoint))
+      return answeredBy(makeTurn(reply, before, request.seed, endpoint.server), endpoint);
+    await answer.add({ reply, seed: request.seed, endpoint }, (ids) => decodeIds(endpoint, ids, context));
+    return answer.room(endpoint) > 0 ? MORE : await finish(asked, answer, context);
   }
+  // What the server does not go on with is an answer all the same, cut where it is.
+  if (outcome.kind === 'refused' && answer.isBegun) return await finish(asked, answer, context);
+  answer.failed();
   slot.leave();
   if (outcome.kind === 'abandoned') return LEFT;
   const failure = failureOf(outcome);
   const isOwn = trouble.note(failure, sending, fleet);
   if (isOwn) context.tally.retried();
-  return decideRetry(failure, trouble.history(fleet.deaths), standingOf(endpoint, context), random);
+  return decideRetry(failure, trouble.history(fleet.deaths), standingOf(endpoint, context), context.random);
 }
 
-function requestOf({ key, settings, messages, tools, turns }: TurnToAnswer, { facts }: Endpoint, run: RunSpec): TurnRequest {
+/** The answer is whole: its pieces become the one turn. */
+async function finish({ before }: TurnToAnswer, answer: GrowingAnswer, context: Conversing): Promise<Answered> {
+  const { first, last, pieces } = answer;
+  const reply = await answer.join((ids) => decodeIds(last.endpoint, ids, context));
+  const turn = makeTurn(reply, before, first.seed, last.endpoint.server);
+  return answeredBy(pieces.length === 1 ? turn : { ...turn, pieces: pieces.length }, last.endpoint);
+}
+
+function answeredBy(turn: KeptTurn, endpoint: Endpoint): Answered {
+  return { kind: 'answered', turn: new Parcel(turn), endpoint };
+}
+
+function limitsOf({ key, settings, tools }: TurnToAnswer, run: RunSpec): GrowthLimits {
+  const continuations = run.partitions.find(({ name }) => name === key.partition)?.continuations ?? 0;
+  return { maxTokens: settings.sampling.maxTokens, continuations, hasTools: tools.length > 0 };
+}
+
+function requestOf(asked: TurnToAnswer, answer: GrowingAnswer, endpoint: Endpoint, run: RunSpec): TurnRequest {
+  const { key, settings, messages, tools, turns } = asked;
+  const { facts } = endpoint;
+  const { sampling } = settings;
   return {
     model: facts.model === '' ? run.model : facts.model,
     ...{ messages, tools, ...settings },
-    seed: turnSeed(settings.sampling.seed, key.id, turns.length, key.round),
+    seed: turnSeed(sampling.seed, key.id, turns.length, key.round, answer.pieces.length),
+    ...(answer.isBegun ? { soFar: answer.soFar, sampling: { ...sampling, maxTokens: answer.room(endpoint) } } : {}),
   };
 }
 

@@ -50,9 +50,9 @@ export function becauseOf(outcome: Outcome): string {
 async function verified(
   outcome: Outcome,
   endpoint: Endpoint,
-  { sampling }: TurnRequest,
+  { sampling, soFar }: TurnRequest,
   { clock, abort }: Conversing,
 ): Promise<Outcome> {
-  const problem = await textProblem(endpoint, outcome, { abort, clock, stop: sampling.stop });
+  const problem = await textProblem(endpoint, outcome, { abort, clock, stop: sampling.stop, isMore: soFar !== undefined });
   return problem === undefined ? outcome : { kind: 'malformed', status: 200, because: problem };
 }

@@ -4,6 +4,12 @@ import type { Sampling } from '../base/sampling.ts';
 import type { Exactness, Reply } from '../engine/dialect.ts';
 import type { Provenance, RecordFlag, RecordTurn, TrainingRecord } from '../shard/record.ts';
 
+/** A turn as the ledger keeps it. A record says in a flag that an answer came in several pieces. */
+export interface KeptTurn extends RecordTurn {
+  /** Requests that the answer took, where it was continued. */
+  readonly pieces?: number;
+}
+
 /** A verified reply as a turn of a record. `before` = prompt + output ids of the turn before, empty for the first. */
 export function makeTurn(reply: Reply, before: readonly number[], seed: number, server: string): RecordTurn {
   const continues = before.length > 0 && startsWith(reply.promptIds, before) ? before.length : 0;
@@ -37,7 +43,7 @@ export function idsThrough(before: readonly number[], { continues, promptIds, ou
 export interface RecordParts {
   readonly prompt: Prompt;
   readonly partition: string;
-  readonly turns: readonly RecordTurn[];
+  readonly turns: readonly KeptTurn[];
   /** The conversation ended early: the model called a tool, and the source has no result for it. */
   readonly isMissingToolResult: boolean;
   readonly exactness: Exactness;
@@ -69,12 +75,13 @@ function whyInexact({ turns, exactness }: RecordParts): string {
   return silent === -1 ? '' : `${turns[silent]?.server ?? 'a server'} gave turn ${silent + 1} as text, without token ids`;
 }
 
-function flagsOf(turns: readonly RecordTurn[], isMissingToolResult: boolean, isExact: boolean): RecordFlag[] {
+function flagsOf(turns: readonly KeptTurn[], isMissingToolResult: boolean, isExact: boolean): RecordFlag[] {
   const flags: RecordFlag[] = [];
   if (turns.some(({ finish }) => finish === 'length')) flags.push('truncated');
   if (isExact && turns.some((turn, at) => at > 0 && turn.continues === 0)) flags.push('history-retokenised');
   if (turns.some(({ text, toolCalls }) => text.trim() === '' && toolCalls.length === 0)) flags.push('empty-answer');
   if (isMissingToolResult) flags.push('tool-result-missing');
+  if (turns.some(({ pieces }) => pieces !== undefined)) flags.push('continued');
   return flags;
 }
 

@@ -6,11 +6,11 @@
 import type { Prompt } from '../base/conversation.ts';
 import type { Lease } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
-import { answerTokens, type RecordTurn } from '../shard/record.ts';
+import { answerTokens } from '../shard/record.ts';
 import { renderRecord } from '../shard/render-record.ts';
 import { findNextTurn } from '../shard/walk-conversation.ts';
 import { answerTurn } from './answer-turn.ts';
-import { idsAfter, idsThrough, makeRecord } from './conversation.ts';
+import { idsAfter, idsThrough, type KeptTurn, makeRecord } from './conversation.ts';
 import type { Conversing } from './conversing.ts';
 import type { Slot } from './gate.ts';
 import { type PromptSettings, settingsOf } from './prompt-settings.ts';
@@ -18,7 +18,7 @@ import type { AnswerCounts } from './tally.ts';
 
 /** The slot is given back here at the latest. Resolves when the conversation is over for this worker. */
 export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context: Conversing): Promise<void> {
-  let turns: readonly RecordTurn[] = lease.finishedTurns.map((body) => JSON.parse(body) as RecordTurn);
+  let turns: readonly KeptTurn[] = lease.finishedTurns.map((body) => JSON.parse(body) as KeptTurn);
   let answered = turns.length;
   let before: readonly number[] = idsAfter(turns);
   let next = findNextTurn(prompt.messages, turns);
@@ -56,14 +56,14 @@ function dropsTruncated({ run }: Conversing, partition: string): boolean {
 }
 
 /** The answer was paid for, so its turn is finished first; in the same commit the prompt loses it. */
-function drop(lease: Lease, turns: readonly RecordTurn[], endpoint: Endpoint, context: Conversing): void {
+function drop(lease: Lease, turns: readonly KeptTurn[], endpoint: Endpoint, context: Conversing): void {
   const { partition, id, fence } = lease;
   keepLastTurn(lease, turns, endpoint, context);
   context.committer.addDrop({ partition, id, fence });
   context.tally.lost(partition, countsOf(turns));
 }
 
-function keepLastTurn(lease: Lease, turns: readonly RecordTurn[], { launch }: Endpoint, { committer }: Conversing): void {
+function keepLastTurn(lease: Lease, turns: readonly KeptTurn[], { launch }: Endpoint, { committer }: Conversing): void {
   const { partition, id, fence } = lease;
   const last = turns.slice(-1);
   const { tokens, truncated } = countsOf(last);
@@ -75,7 +75,7 @@ interface Finished {
   readonly lease: Lease;
   readonly prompt: Prompt;
   readonly settings: PromptSettings;
-  readonly turns: readonly RecordTurn[];
+  readonly turns: readonly KeptTurn[];
   readonly isMissingToolResult: boolean;
 }
 
@@ -96,7 +96,7 @@ function keepRecord(finished: Finished, endpoint: Endpoint, context: Conversing)
   if (replaces !== undefined) context.tally.lost(partition, { ...replaces, answers: replaces.turns });
 }
 
-function setAside(lease: Lease, turns: readonly RecordTurn[], because: string, { committer, tally }: Conversing): void {
+function setAside(lease: Lease, turns: readonly KeptTurn[], because: string, { committer, tally }: Conversing): void {
   const { partition, id, fence } = lease;
   // A new attempt that fails costs its prompt nothing: the record it should have replaced stays.
   const kind = lease.replaces === undefined ? 'prompt.set-aside' : 'prompt.kept';
@@ -104,7 +104,7 @@ function setAside(lease: Lease, turns: readonly RecordTurn[], because: string, {
   tally.lost(partition, countsOf(turns));
 }
 
-function countsOf(turns: readonly RecordTurn[]): AnswerCounts {
+function countsOf(turns: readonly KeptTurn[]): AnswerCounts {
   return {
     answers: turns.length,
     tokens: turns.reduce((sum, turn) => sum + answerTokens(turn), 0),

@@ -19,6 +19,8 @@ export interface Asked {
  */
 const SLOWEST_DECODE_TOKENS_PER_S = 1;
 const SLOWEST_PREFILL_BYTES_PER_S = 5;
+/** Of English text, about. */
+const BYTES_PER_TOKEN = 4;
 /** Connecting, queueing for a scheduler tick, compiling a kernel at first use (minutes for some). */
 const SLACK_MS = 300_000;
 
@@ -37,6 +39,11 @@ export function deadlineOf(
   }: { readonly run: { readonly attemptTimeoutMs: number; readonly inFlight: number }; readonly sequences: number },
 ): number {
   if (run.attemptTimeoutMs > 0) return run.attemptTimeoutMs;
-  const promptBytes = request.messages.reduce((sum, { content }) => sum + content.length, 0);
+  const promptBytes = bytesOf(request);
   return computeDeadlineMs({ maxTokens: request.sampling.maxTokens, promptBytes, inFlight: run.inFlight, sequences });
+}
+
+function bytesOf({ messages, soFar }: TurnRequest): number {
+  if (soFar !== undefined) return soFar.length * BYTES_PER_TOKEN;
+  return messages.reduce((sum, { content }) => sum + content.length, 0);
 }

@@ -2,11 +2,13 @@
  * One attempt: one request for one turn to one server, ended by an outcome. Never throws for anything the network or
  * the server does. The deadline is Aerie's own; a second look at text against ids happens on a sample of replies.
  */
-import type { EngineRequest, Outcome, TurnRequest } from '../engine/dialect.ts';
+import { bug } from '../base/errors.ts';
+import type { Continuation, Dialect, EngineRequest, MoreRequest, Outcome, TurnReply, TurnRequest } from '../engine/dialect.ts';
 import type { Clock } from '../host/host.ts';
 import type { HttpReply } from '../host/http.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
 import type { Endpoint } from '../server/endpoint.ts';
+import { sameMoreText, sameText } from './answer-text.ts';
 
 /** Replies of a server whose ids are decoded and compared with their text: the first 32, then 1 in 256 (DESIGN §6). */
 const FIRST_VERIFIED = 32;
@@ -29,7 +31,7 @@ export type Arrival = HttpReply | { readonly kind: 'late'; readonly deadlineMs: 
 
 export async function sendTurn(endpoint: Endpoint, turn: TurnRequest, options: SendOptions): Promise<Arrival> {
   const { deadlineMs, abort, clock } = options;
-  const request: EngineRequest = endpoint.dialect.renderTurn(turn, endpoint.facts);
+  const request = renderRequest(endpoint, turn);
   const limit = openTimeLimit(clock, deadlineMs, abort);
   const reply = await endpoint.turns.send(request, limit.signal);
   limit.close();
@@ -37,7 +39,7 @@ export async function sendTurn(endpoint: Endpoint, turn: TurnRequest, options: S
 }
 
 /** Takes the body out of the reply. */
-export function readArrival(arrival: Arrival, { dialect, facts }: Endpoint, { sampling }: TurnRequest): Outcome {
+export function readArrival(arrival: Arrival, endpoint: Endpoint, turn: TurnRequest): Outcome {
   switch (arrival.kind) {
     case 'aborted':
       return { kind: 'abandoned' };
@@ -46,27 +48,59 @@ export function readArrival(arrival: Arrival, { dialect, facts }: Endpoint, { sa
     case 'transport':
       return { kind: 'lost', because: `${arrival.code}: ${arrival.text}`.slice(0, 300), deadline: false };
     case 'http':
-      return dialect.readReply({ ...arrival, body: arrival.body.take() }, facts, sampling.maxTokens);
+      return readReply(endpoint, turn, { ...arrival, body: arrival.body.take() });
   }
 }
 
-/** Decodes the ids by the server's own tokenizer: undefined when they are the text, or when the server cannot say. */
-export async function textProblem(
+/** A turn, or more of its answer. */
+function renderRequest({ dialect, facts }: Endpoint, turn: TurnRequest): EngineRequest {
+  return asksForMore(turn) ? continuationOf(dialect).render(turn) : dialect.renderTurn(turn, facts);
+}
+
+function readReply({ dialect, facts }: Endpoint, turn: TurnRequest, reply: TurnReply): Outcome {
+  return asksForMore(turn)
+    ? continuationOf(dialect).read(reply, facts, turn)
+    : dialect.readReply(reply, facts, turn.sampling.maxTokens);
+}
+
+function asksForMore(turn: TurnRequest): turn is MoreRequest {
+  return turn.soFar !== undefined;
+}
+
+function continuationOf({ name, continuation }: Dialect): Continuation {
+  if (continuation === undefined) throw bug(`More of an answer was asked of ${name}, which takes no ids.`);
+  return continuation;
+}
+
+/** What the server's own tokenizer makes of the ids, or undefined where it cannot say. */
+export async function decodeIds(
   endpoint: Endpoint,
-  outcome: Outcome,
-  { abort, clock, stop }: Pick<SendOptions, 'abort' | 'clock'> & { readonly stop: readonly string[] },
+  ids: readonly number[],
+  { abort, clock }: Pick<SendOptions, 'abort' | 'clock'>,
 ): Promise<string | undefined> {
+  const limit = openTimeLimit(clock, DETOKENIZE_TIMEOUT_MS, abort);
+  const reply = await endpoint.control.send(endpoint.dialect.renderDetokenize(ids), limit.signal);
+  limit.close();
+  if (reply.kind !== 'http') return undefined;
+  return endpoint.dialect.readDetokenize({ status: reply.status, body: reply.body.take() });
+}
+
+export interface VerifyOptions extends Pick<SendOptions, 'abort' | 'clock'> {
+  readonly stop: readonly string[];
+  /** It goes on with an answer that may have been cut inside a character. */
+  readonly isMore: boolean;
+}
+
+/** Decodes the ids by the server's own tokenizer: undefined when they are the text, or when the server cannot say. */
+export async function textProblem(endpoint: Endpoint, outcome: Outcome, options: VerifyOptions): Promise<string | undefined> {
   if (outcome.kind !== 'completed' || outcome.reply.outputIds.length === 0) return undefined;
   const { outputIds, text, reasoning, toolCalls, endsWithStopId } = outcome.reply;
   if (reasoning !== '' || toolCalls.length > 0) return undefined; // the engine has split the text: ids decode to more than `text`
   const ids = endsWithStopId ? outputIds.slice(0, -1) : outputIds;
   if (ids.length === 0) return text === '' ? undefined : `the reply has text and only a stop id`;
-  const limit = openTimeLimit(clock, DETOKENIZE_TIMEOUT_MS, abort);
-  const reply = await endpoint.control.send(endpoint.dialect.renderDetokenize(ids), limit.signal);
-  limit.close();
-  const decoded =
-    reply.kind === 'http' ? endpoint.dialect.readDetokenize({ status: reply.status, body: reply.body.take() }) : undefined;
-  if (decoded === undefined || sameText(decoded, text) || isCutAtStop(decoded, text, stop)) return undefined;
+  const decoded = await decodeIds(endpoint, ids, options);
+  if (decoded === undefined || sameText(decoded, text) || isCutAtStop(decoded, text, options.stop)) return undefined;
+  if (options.isMore && sameMoreText(decoded, text)) return undefined;
   return `its ids decode to ${decoded.length} characters, its text has ${text.length}`;
 }
 
@@ -76,10 +110,4 @@ function isCutAtStop(decoded: string, text: string, stop: readonly string[]): bo
     const at = decoded.indexOf(end);
     return at >= 0 && sameText(decoded.slice(0, at), text);
   });
-}
-
-/** A truncated answer can end in half a character, which one side shows as U+FFFD and the other leaves out; stripped blanks at the ends likewise. */
-function sameText(decoded: string, text: string): boolean {
-  const bare = (value: string) => value.replace(/\uFFFD+$/u, '').trim();
-  return bare(decoded) === bare(text);
 }

@@ -182,7 +182,7 @@ class Session {
       answers: numbers.answers,
       answerTokens: numbers.spentTokens,
       turnsUnderWay: numbers.turnsUnderWay,
-      maxTokens: (spec?.ask ?? run).sampling.maxTokens,
+      maxTokens: (spec?.ask ?? run).sampling.maxTokens * (1 + (spec?.continuations ?? 0)),
     });
     const onlyBegun = admission !== 'admit';
     const at = this.#ahead.findIndex((lease) => lease.partition === partition && (!onlyBegun || isBegun(lease)));

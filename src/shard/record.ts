@@ -37,7 +37,7 @@ export interface RecordTurn {
   readonly server: string;
 }
 
-export const RECORD_FLAGS = ['truncated', 'history-retokenised', 'empty-answer', 'tool-result-missing'] as const;
+export const RECORD_FLAGS = ['truncated', 'history-retokenised', 'empty-answer', 'tool-result-missing', 'continued'] as const;
 export type RecordFlag = (typeof RECORD_FLAGS)[number];
 
 export interface Provenance {

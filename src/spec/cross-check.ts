@@ -2,6 +2,7 @@
  * Rules that need two keys of the run file at once. Pure, and over the file as written, so that they are reported
  * together with everything else that is wrong; a value of the wrong kind is the schema's to report and is passed over.
  */
+import { checkContinue } from './check-continue.ts';
 import { valueAt } from './explain-issue.ts';
 import type { Path, Problem } from './problem.ts';
 import { quoteText } from './quote.ts';
@@ -34,6 +35,7 @@ export function crossCheck(file: unknown): Problem[] {
     ...servers.flatMap((_, i) => checkServer(file, ['servers', i])),
     ...checkModel(file, servers),
     ...samplingPlaces(file).flatMap((path) => checkSampling(file, path, servers)),
+    ...checkContinue(file, servers),
   ];
 }
 

@@ -31,13 +31,14 @@ export function identityOf(spec: RunSpec): Facts {
     'sampling.chat-template-kwargs': renderCanonical(spec.templateKwargs),
     'sampling.extra-body': renderCanonical(spec.extraBody),
   };
-  for (const { name, from, columns, budget, limit, turns, truncated, ask } of spec.partitions) {
+  for (const { name, from, columns, budget, limit, turns, truncated, continuations, ask } of spec.partitions) {
     facts[`partitions.${name}.from`] = from.map((path) => placeOf(spec, path)).join(', ');
     facts[`partitions.${name}.columns`] = renderCanonical(columns);
     facts[`partitions.${name}.budget`] = budget;
     facts[`partitions.${name}.limit`] = limit;
     facts[`partitions.${name}.turns`] = turns;
     facts[`partitions.${name}.truncated`] = truncated;
+    if (truncated === 'continue') facts[`partitions.${name}.continuations`] = continuations;
     facts[`partitions.${name}.sampling`] = renderOwn(spec, ask);
   }
   return facts;

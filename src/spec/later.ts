@@ -11,7 +11,6 @@ const LATER_KEYS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const LATER_VALUES: Readonly<Record<string, readonly string[]>> = {
-  truncated: ['continue'],
   'in-flight': ['auto'],
 };
 

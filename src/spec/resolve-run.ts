@@ -13,6 +13,8 @@ import type { WrittenOverride, WrittenSampling } from './sampling-keys.ts';
 
 /** What saturates eight sequences of the embedded engine, and what keeps one GPU's batch full without a long queue. */
 const IN_FLIGHT = { embedded: 8, other: 64 };
+/** Nine times max-tokens in all: 18,432 at its default. Answers that are longer still are mostly loops, which never end. */
+const CONTINUATIONS = 8;
 
 export function resolveRun(file: RunFile, at: { readonly file: string; readonly text: string }): RunSpec {
   const path = resolve(at.file);
@@ -95,6 +97,7 @@ function resolvePartition(partition: RunFile['partitions'][number], folder: stri
     limit: countOf(partition.limit),
     turns: partition.turns,
     truncated: partition.truncated,
+    continuations: partition.truncated === 'continue' ? (partition.continuations ?? CONTINUATIONS) : 0,
     ask: resolveAsk(layOver(sampling, partition.sampling ?? {})),
   };
 }

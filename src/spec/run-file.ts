@@ -98,10 +98,18 @@ const partition = z.strictObject({
       'Which user turns are answered. all: every one, in order. last: only the last, after the answers that the source has. Default all.',
     ),
   truncated: z
-    .enum(['keep', 'drop'])
+    .enum(['keep', 'drop', 'continue'])
     .default('keep')
     .describe(
-      'What becomes of a conversation with an answer cut at max-tokens. keep: a record, flagged. drop: no record, counted. Default keep.',
+      'What becomes of an answer cut at max-tokens. keep: a record, flagged. drop: no record of its conversation, counted. continue: further requests, each with max-tokens, go on where it stopped. Default keep.',
+    ),
+  continuations: z
+    .int()
+    .min(1)
+    .max(1000) // with max-tokens 1024, a context of a million tokens
+    .optional()
+    .describe(
+      'Most further requests for one answer where truncated is continue, 1 to 1000; one that is then still cut is kept, flagged. Default 8.',
     ),
   sampling: samplingOfPartition.optional().describe('Laid over the run’s sampling, for this partition.'),
 });

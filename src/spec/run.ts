@@ -50,8 +50,10 @@ export interface PartitionSpec {
   readonly limit: number;
   /** Which user turns are answered. */
   readonly turns: 'all' | 'last';
-  /** What becomes of a conversation with an answer that was cut at the cap. */
-  readonly truncated: 'keep' | 'drop';
+  /** What becomes of an answer that was cut at the cap, and of its conversation. */
+  readonly truncated: 'keep' | 'drop' | 'continue';
+  /** Most further requests for one answer; 0 unless `truncated` is continue. */
+  readonly continuations: number;
   /** The run's, with the partition's own laid over it. */
   readonly ask: AskSettings;
 }

@@ -135,3 +135,24 @@ test.each(ENGINES.map((engine) => [engine]))('%s: what a status means', async (e
   const expected = ['refused', 'unauthorised', 'unauthorised', 'unauthorised', 'overloaded', 'failed', 'overloaded'];
   expect(kinds).toEqual(expected);
 });
+
+const GOING_ON = PAIRS.filter(([engine]) => engine !== 'openai');
+test.each(GOING_ON)('%s on the %s: an answer that was cut goes on by its ids', async (engine, place) => {
+  const { dialect, facts, client, ask } = await PLACES[place](engine);
+  const sampling = { ...SAMPLING, temperature: 0, maxTokens: 8 };
+  const first = replyOf(await ask([QUESTION], { sampling }));
+  expect(first.finish).toBe('length');
+  const soFar = [...first.promptIds, ...first.outputIds];
+  const base = { model: facts.model, messages: [], tools: [], seed: 12, templateKwargs: {}, extraBody: {} };
+  const more = { ...base, sampling, soFar };
+  const { continuation } = dialect;
+  if (continuation === undefined) throw new Error(`${engine} takes no ids`);
+  const reply = await client.send(continuation.render(more));
+  if (reply.kind !== 'http') throw new Error(reply.kind);
+  const second = replyOf(continuation.read({ ...reply, body: reply.body.take() }, facts, more));
+  expect(second.promptIds).toEqual(soFar);
+  expect([second.outputIds.length, second.usage]).toMatchObject([second.usage.completion, { prompt: soFar.length }]);
+  if (place === 'lookalike') return;
+  const whole = replyOf(await ask([QUESTION], { sampling: { ...sampling, maxTokens: 16 } }));
+  expect([...first.outputIds, ...second.outputIds]).toEqual(whole.outputIds);
+});

@@ -1,5 +1,6 @@
 /** The embedded engine: chat in vLLM's shape, facts in SGLang's. It is started by Aerie, so its facts are complete. */
 import { RETURN_TOKEN_IDS, readChat, renderChat } from '../chat-completion.ts';
+import { byGenerate } from '../continuations.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
 import type { Dialect } from '../dialect.ts';
 import { factsFromServerInfo } from '../server-info.ts';
@@ -12,6 +13,7 @@ export const embedded: Dialect = {
   parseFacts: (replies) => factsFromServerInfo(replies[0]?.body ?? ''),
   renderTurn: (turn) => renderChat(turn, { idFields: RETURN_TOKEN_IDS }),
   readReply: (reply, facts, maxTokens) => readChat(reply, { facts, maxTokens, ids: 'always' }),
+  continuation: byGenerate,
   renderDetokenize,
   readDetokenize: readDetokenized,
   exactness: () => ({ exact: true, because: '' }),

@@ -19,6 +19,7 @@ export const openai: Dialect = {
   },
   renderTurn: (turn) => renderChat(turn, { idFields: {}, isPlain: true }),
   readReply: (reply, facts, maxTokens) => readChat(reply, { facts, maxTokens, ids: 'never' }),
+  continuation: undefined,
   renderDetokenize,
   readDetokenize: readDetokenized,
   exactness: () => ({ exact: false, because: 'the engine is openai: such endpoints give text, no token ids' }),

@@ -8,6 +8,7 @@
  *                     the server's own is not exact.
  */
 import { RETURN_TOKEN_IDS, readChat, renderChat } from '../chat-completion.ts';
+import { byGenerate } from '../continuations.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
 import type { Dialect, FactReply, IdsPromise, ServerFacts } from '../dialect.ts';
 import { parseLoose, textOf } from '../loose-json.ts';
@@ -39,6 +40,7 @@ export const sglang: Dialect = {
   },
   renderTurn: (turn, facts) => renderChat(turn, { idFields: idFieldsOf(facts) }),
   readReply: (reply, facts, maxTokens) => readChat(reply, { facts, maxTokens, ids: promiseOf(facts) }),
+  continuation: byGenerate,
   renderDetokenize,
   readDetokenize: readDetokenized,
   exactness(facts) {

@@ -3,6 +3,7 @@
  * Without its development mode it says little about itself: the type and the size of the KV cache are labels of a metric.
  */
 import { RETURN_TOKEN_IDS, readChat, renderChat } from '../chat-completion.ts';
+import { byCompletions } from '../continuations.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
 import { type Dialect, type IdsPromise, type ServerFacts, UNKNOWN_FACTS } from '../dialect.ts';
 import { parseLoose, textOf } from '../loose-json.ts';
@@ -29,6 +30,7 @@ export const vllm: Dialect = {
   },
   renderTurn: (turn, facts) => renderChat(turn, { idFields: promiseOf(facts) === 'never' ? {} : RETURN_TOKEN_IDS }),
   readReply: (reply, facts, maxTokens) => readChat(reply, { facts, maxTokens, ids: promiseOf(facts) }),
+  continuation: byCompletions,
   renderDetokenize,
   readDetokenize: readDetokenized,
   exactness(facts) {

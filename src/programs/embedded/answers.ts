@@ -1,15 +1,17 @@
 /**
- * The two generating endpoints: a parsed body → the reply's JSON. Chat speaks vLLM's `return_token_ids` shape with the
- * fields of SGLang's choices beside it, generate speaks SGLang's.
+ * The generating endpoints: a parsed body → the reply's JSON. Chat speaks vLLM's `return_token_ids` shape with the fields of
+ * SGLang's choices beside it, completions vLLM's, generate SGLang's.
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import { type Generation, type GenerationRequest, generate } from './generate.ts';
 import type { LoadedModel } from './model.ts';
 import { admit, refuseHopelessLength, refuseUnknownIds, tokenizeChat, tokenizeText } from './prompt.ts';
-import { type ChatBody, type GenerateBody, Refusal } from './wire.ts';
+import { type ChatBody, type CompletionBody, type GenerateBody, Refusal } from './wire.ts';
 
 /** SGLang's own default for `max_new_tokens`. */
 const DEFAULT_NEW_TOKENS = 128;
+/** vLLM's default of `max_tokens` for completions, which is OpenAI's. */
+const DEFAULT_COMPLETION_TOKENS = 16;
 
 export async function answerChat(model: LoadedModel, body: ChatBody, nowMs: number, signal: AbortSignal) {
   refuseOtherModel(model, body.model);
@@ -36,20 +38,41 @@ export async function answerChat(model: LoadedModel, body: ChatBody, nowMs: numb
         index: 0,
         message: { role: 'assistant', content: generation.text, reasoning_content: null, tool_calls: [] },
         logprobs: null,
-        finish_reason: generation.finish.kind === 'length' ? 'length' : 'stop',
-        stop_reason: generation.finish.kind === 'string' ? generation.finish.text : null,
+        ...vllmFinish(generation),
         matched_stop: sglangFinish(generation).matched ?? null,
         token_ids: withIds ? generation.outputIds : null,
         prompt_token_ids: withIds ? promptIds : null,
       },
     ],
-    usage: {
-      prompt_tokens: promptIds.length,
-      completion_tokens: generation.outputIds.length,
-      total_tokens: promptIds.length + generation.outputIds.length,
-      prompt_tokens_details: { cached_tokens: generation.cachedTokens },
-    },
+    usage: vllmUsage(promptIds, generation),
     prompt_token_ids: withIds ? promptIds : null,
+  };
+}
+
+export async function answerCompletion(model: LoadedModel, body: CompletionBody, nowMs: number, signal: AbortSignal) {
+  refuseOtherModel(model, body.model);
+  const { prompt } = body;
+  const promptIds = promptOf(model, typeof prompt === 'string' ? { text: prompt } : { input_ids: prompt });
+  const maxTokens = admit(model.flags.contextTokens, promptIds.length, body.max_tokens ?? DEFAULT_COMPLETION_TOKENS);
+  const generation = await generate(model, requestOf(promptIds, maxTokens, { ...body, seed: body.seed }), signal);
+  const withIds = body.return_token_ids === true;
+  return {
+    id: `cmpl-${randomUUID()}`,
+    object: 'text_completion',
+    created: Math.floor(nowMs / 1000),
+    model: model.flags.servedModelName,
+    choices: [
+      {
+        index: 0,
+        text: generation.text,
+        logprobs: null,
+        ...vllmFinish(generation),
+        token_ids: withIds ? generation.outputIds : null,
+        prompt_token_ids: withIds ? promptIds : null,
+        prompt_logprobs: null,
+      },
+    ],
+    usage: vllmUsage(promptIds, generation),
   };
 }
 
@@ -81,7 +104,7 @@ function countCharacters(messages: readonly { readonly content: string }[]): num
   return messages.reduce((sum, message) => sum + message.content.length, 0);
 }
 
-function promptOf(model: LoadedModel, body: GenerateBody): readonly number[] {
+function promptOf(model: LoadedModel, body: Pick<GenerateBody, 'text' | 'input_ids'>): readonly number[] {
   const { text, input_ids: ids } = body;
   if (ids !== undefined && ids !== null && (text === undefined || text === null)) {
     refuseUnknownIds(model, ids);
@@ -114,6 +137,22 @@ function requestOf(promptIds: readonly number[], maxTokens: number, fields: Samp
     seed: fields.seed ?? randomInt(0x7fff_ffff),
     stop: fields.stop ?? [],
     ignoreEos: fields.ignore_eos ?? false,
+  };
+}
+
+function vllmFinish({ finish }: Generation) {
+  return {
+    finish_reason: finish.kind === 'length' ? 'length' : 'stop',
+    stop_reason: finish.kind === 'string' ? finish.text : null,
+  };
+}
+
+function vllmUsage(promptIds: readonly number[], { outputIds, cachedTokens }: Generation) {
+  return {
+    prompt_tokens: promptIds.length,
+    completion_tokens: outputIds.length,
+    total_tokens: promptIds.length + outputIds.length,
+    prompt_tokens_details: { cached_tokens: cachedTokens },
   };
 }
 

@@ -4,7 +4,7 @@
  */
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { answerChat, answerGenerate, refuseOtherModel } from './answers.ts';
+import { answerChat, answerCompletion, answerGenerate, refuseOtherModel } from './answers.ts';
 import { describeMetrics, describeModels, describeServer, describeTokenizer } from './descriptions.ts';
 import type { LoadedModel } from './model.ts';
 import { refuseUnknownIds, tokenizeChat, tokenizeText } from './prompt.ts';
@@ -48,6 +48,11 @@ export function createHttpApp({ model: loaded, now, log }: HttpAppParts): Hono {
     const body = parseBody(BODIES.chat, await context.req.text());
     const model = ready();
     return context.json(await answerChat(model, body, now(), context.req.raw.signal));
+  });
+  app.post('/v1/completions', async (context) => {
+    const body = parseBody(BODIES.completion, await context.req.text());
+    const model = ready();
+    return context.json(await answerCompletion(model, body, now(), context.req.raw.signal));
   });
   app.post('/generate', async (context) => {
     const body = parseBody(BODIES.generate, await context.req.text());

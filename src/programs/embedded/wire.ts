@@ -98,6 +98,26 @@ const chatBody = z.looseObject({
 });
 export type ChatBody = z.infer<typeof chatBody>;
 
+/** vLLM's completions: one text or one list of ids, which no template touches. */
+const completionBody = z.looseObject({
+  ...absentFields,
+  ...chatFields,
+  model: text.nullish(),
+  prompt: z.union([text, tokenIds.min(1)], { error: 'one text or one list of token ids' }),
+  logprobs: z.null({ error: 'this engine does not give log-probabilities; leave it out' }).optional(),
+  echo: only(false, 'this engine gives the answer alone'),
+  max_tokens: positive.nullish(),
+  temperature,
+  top_p: topP,
+  top_k: topK,
+  min_p: minP,
+  seed,
+  stop,
+  ignore_eos: z.boolean().nullish(),
+  return_token_ids: z.boolean().nullish(),
+});
+export type CompletionBody = z.infer<typeof completionBody>;
+
 const samplingParams = z.looseObject({
   ...absentFields,
   n: chatFields.n,
@@ -135,7 +155,13 @@ export type TokenizeBody = z.infer<typeof tokenizeBody>;
 
 const detokenizeBody = z.looseObject({ model: text.nullish(), tokens: tokenIds });
 
-export const BODIES = { chat: chatBody, generate: generateBody, tokenize: tokenizeBody, detokenize: detokenizeBody };
+export const BODIES = {
+  chat: chatBody,
+  completion: completionBody,
+  generate: generateBody,
+  tokenize: tokenizeBody,
+  detokenize: detokenizeBody,
+};
 
 /** The text of a body → a value of this shape, or a `Refusal` that names every field that does not fit. */
 export function parseBody<T>(shape: z.ZodType<T>, body: string): T {

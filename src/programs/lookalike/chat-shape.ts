@@ -22,13 +22,13 @@ export const chatShape: Shape = {
     }
     return { ...asked, result: readAsk(fields, messages, settings) };
   },
-  render({ id, model, createdAt, promptIds, answer, usage, ids }) {
+  render({ id, model, createdAt, promptIds, answer, usage, ids, splitsReasoning }) {
     return {
       ...renderHead(id, model, createdAt),
       choices: [
         {
           index: 0,
-          message: { role: 'assistant', content: answer.text, refusal: null, tool_calls: [], reasoning_content: null },
+          message: { role: 'assistant', ...partsOf(answer.text, splitsReasoning), refusal: null, tool_calls: [] },
           logprobs: null,
           finish_reason: answer.finish,
           stop_reason: null,
@@ -49,6 +49,13 @@ export const chatShape: Shape = {
   }),
   renderError: renderVllmError,
 };
+
+/** As vLLM's qwen3 parser: all of an answer that does not say `</think>` yet is reasoning. Nothing said is null. */
+function partsOf(text: string, splitsReasoning: boolean): object {
+  if (!splitsReasoning) return { content: text, reasoning_content: null };
+  const [reasoning = '', ...rest] = text.replace('<think>', '').split('</think>');
+  return { content: rest.length === 0 ? null : rest.join('</think>') || null, reasoning_content: reasoning || null };
+}
 
 /** Content may be text or text parts, as clients of the OpenAI shape send them. undefined = neither. */
 export function readMessages(value: unknown): Message[] | undefined {
@@ -111,7 +118,7 @@ function renderHead(id: string, model: string, createdAt: number): object {
   return { id: `chatcmpl-${id}`, object: 'chat.completion', created: Math.floor(createdAt / 1000), model };
 }
 
-function renderUsage({ prompt, completion, cached }: { prompt: number; completion: number; cached: number }): object {
+export function renderUsage({ prompt, completion, cached }: { prompt: number; completion: number; cached: number }): object {
   return {
     prompt_tokens: prompt,
     total_tokens: prompt + completion,

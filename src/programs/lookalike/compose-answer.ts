@@ -5,7 +5,7 @@
 import type { Random } from '../../host/host.ts';
 import { drawAnswerTokens, randomFrom } from './draw.ts';
 import type { AnswerTokens } from './scenario.ts';
-import { decodeIds, encodeText, STOP_ID } from './tokens.ts';
+import { decodeIds, encodeText, saidSoFar, STOP_ID } from './tokens.ts';
 
 export interface Answer {
   /** Ends with the stop id when `finish` is `stop`. */
@@ -31,7 +31,7 @@ const WORDS =
 /** `seed` and `promptIds` decide everything but the distribution and the cap. */
 export function planAnswer(seed: number, promptIds: readonly number[], length: AnswerTokens, maxTokens: number): PlannedAnswer {
   const random = randomFrom(String(seed), new Uint8Array(Uint16Array.from(promptIds).buffer)); // ids fit: vocabulary < 65,536
-  const wanted = drawAnswerTokens(length, random);
+  const wanted = Math.max(2, drawAnswerTokens(length, random) - saidSoFar(promptIds).length);
   const isCapped = wanted > maxTokens;
   const tokens = isCapped ? maxTokens : wanted;
   const finish = isCapped ? 'length' : 'stop';
@@ -47,9 +47,12 @@ export function planAnswer(seed: number, promptIds: readonly number[], length: A
   };
 }
 
-/** A given text as an answer; cut at the cap like any other. */
-export function sayText(text: string, maxTokens: number): Answer {
-  const outputIds = encodeText(text);
+/** A given text as an answer, from where the prompt has it already; cut at the cap like any other. */
+export function sayText(whole: string, promptIds: readonly number[], maxTokens: number): Answer {
+  const said = saidSoFar(promptIds);
+  const wholeIds = encodeText(whole);
+  const outputIds = said.every((id, at) => id === wholeIds[at]) ? wholeIds.slice(said.length) : wholeIds;
+  const text = decodeIds(outputIds);
   if (outputIds.length < maxTokens) return { outputIds: [...outputIds, STOP_ID], text, finish: 'stop' };
   const kept = outputIds.slice(0, maxTokens);
   return { outputIds: kept, text: decodeIds(kept), finish: 'length' };

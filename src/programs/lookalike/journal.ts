@@ -9,10 +9,10 @@
  *   at        epoch ms, real clock
  *   pid       of the lookalike
  *   life      8 hex digits, new at each start; (life, request) names one request for ever
- *   request   1, 2, 3 … in this life, over both generation paths
- *   path      "/v1/chat/completions" | "/generate"
+ *   request   1, 2, 3 … in this life, over all generation paths
+ *   path      "/v1/chat/completions" | "/v1/completions" | "/generate"
  *   hash      sha256 hex of JSON.stringify(input). Input of a chat: the messages, each as {role, content} in this order of keys,
- *             content a string. Of /generate: the text, or the array of ids. Of a body that could not be read: the raw body itself
+ *             content a string. Of the other paths: the text, or the array of ids. Of a body that could not be read: the raw body itself
  *             is hashed (no JSON.stringify)
  *   seed      the request's seed, or null
  * received only

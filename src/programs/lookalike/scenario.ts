@@ -83,6 +83,8 @@ const scenarioSchema = z.strictObject({
   version: z.string().default('0.11.0-lookalike'), // the vLLM whose shapes are followed
   /** Ids in a chat: always, as SGLang gives them beside log-probabilities and only where asked for, or none. */
   ids: z.enum(['always', 'meta-info', 'none']).default('always'),
+  /** It has a reasoning parser: what stands before `</think>` is reasoning_content of a chat. */
+  splitsReasoning: z.boolean().default(false),
 });
 
 export type Latency = z.infer<typeof latency>;

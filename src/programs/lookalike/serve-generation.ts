@@ -124,9 +124,10 @@ function answerLater(flight: Flight, ask: Ask, fault: Fault | undefined): void {
       model: settings.servedModelName,
       createdAt: clock.now(),
       promptIds: ask.promptIds,
-      answer: fault?.do === 'say' ? sayText(fault.text, ask.maxTokens) : planned.compose(),
+      answer: fault?.do === 'say' ? sayText(fault.text, ask.promptIds, ask.maxTokens) : planned.compose(),
       elapsedMs: clock.elapsed() - startedAt,
       ids: idsOf(scenario.ids, ask),
+      splitsReasoning: scenario.splitsReasoning,
     };
     const reply = renderAnswer(shape, base, fault);
     if (fault?.do === 'cut') cut(flight, reply);

@@ -5,12 +5,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chatShape } from './chat-shape.ts';
+import { completionShape } from './completion-shape.ts';
 import { generateShape } from './generate-shape.ts';
 import { type PlainReply, ROUTES } from './routes.ts';
 import { type Lookalike, serveGeneration } from './serve-generation.ts';
 import type { Shape } from './shapes.ts';
 
-const GENERATION: ReadonlyMap<string, Shape> = new Map([chatShape, generateShape].map((shape) => [`POST ${shape.path}`, shape]));
+const GENERATION: ReadonlyMap<string, Shape> = new Map(
+  [chatShape, completionShape, generateShape].map((shape) => [`POST ${shape.path}`, shape]),
+);
 
 const LOOPBACK: ReadonlySet<string | undefined> = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 

@@ -1,5 +1,5 @@
 /**
- * The two request shapes the lookalike answers, chat as vLLM and `/generate` as SGLang: body → what is asked, answer → reply.
+ * The request shapes the lookalike answers, chats and completions as vLLM and `/generate` as SGLang: body → what is asked, answer → reply.
  * Pure. A body that cannot be answered becomes a refusal, in the error shape of the engine whose path it is.
  */
 import type { Answer } from './compose-answer.ts';
@@ -38,10 +38,12 @@ export interface ReplyParts {
   readonly elapsedMs: number;
   /** Where a chat has its ids. */
   readonly ids: 'choice' | 'meta-info' | 'none';
+  /** A chat has its reasoning apart. */
+  readonly splitsReasoning: boolean;
 }
 
 export interface Shape {
-  readonly path: '/v1/chat/completions' | '/generate';
+  readonly path: '/v1/chat/completions' | '/v1/completions' | '/generate';
   read(body: string, settings: Settings): Reading;
   render(parts: ReplyParts): object;
   /** A 200 that holds no answer at all. */

@@ -53,6 +53,13 @@ export function encodeMessages(messages: readonly Message[], asksForAnswer: bool
   return ids;
 }
 
+/** What the last assistant has said so far, where the ids end inside its message: what a continuation goes on from. */
+export function saidSoFar(promptIds: readonly number[]): readonly number[] {
+  const opened = promptIds.lastIndexOf(ROLE_ID.assistant);
+  const said = opened < 0 ? [] : promptIds.slice(opened + 2); // 2: the role and its line feed
+  return said.includes(STOP_ID) ? [] : said;
+}
+
 /** Specials are spelled out, as the `/detokenize` of vLLM does. Bytes that are no UTF-8 become U+FFFD. */
 export function decodeIds(ids: readonly number[]): string {
   let text = '';
