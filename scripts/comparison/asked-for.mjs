@@ -53,9 +53,9 @@ export const ASKED_FOR = [
   {
     feature: 'a truncation policy per data set, counted, the cap checked where the server says stop',
     asked: 'speculators 835 (35 % of rows cut)',
-    verdict: 'partly',
-    notYet: '`truncated: continue`',
+    verdict: 'yes',
     proofs: [
+      test(journey('continued'), 'an answer that no longer fits, and one that never ends, is kept as truncated'),
       test(journey('superseding'), 'dropped answers are no records, are counted, and are asked again with another cap'),
       test(
         'src/engine/chat-completion.test.ts',

@@ -8,8 +8,9 @@ export const DATA = [
     feature: 'truncation policy',
     peers: 'none | counted (L719) | flag and stop (L118) | none | none | none | none',
     verdict: 'yes',
-    what: 'keep (flagged) or drop, per partition; an answer that fills its cap is cut whatever the server calls it. `continue` is not there yet',
+    what: 'keep (flagged), drop or continue by its ids, per partition; an answer that fills its cap is cut whatever the server calls it',
     proofs: [
+      test(journey('continued'), 'an answer that no longer fits, and one that never ends, is kept as truncated'),
       test(journey('superseding'), 'dropped answers are no records, are counted, and are asked again with another cap'),
       test(
         'src/engine/chat-completion.test.ts',

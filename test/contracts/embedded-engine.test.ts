@@ -76,6 +76,21 @@ describe('embedded engine', () => {
     }
   });
 
+  test('a completion is what /generate gives for the same ids, in vLLM’s shape', async () => {
+    const { body: tokenized } = await engine.post('/tokenize', { messages: [user('hello')] });
+    const ids: number[] = tokenized.tokens;
+    const asked = { prompt: ids, max_tokens: 12, temperature: 0, return_token_ids: true };
+    const { status, body } = await engine.post('/v1/completions', asked);
+    const sampling = { max_new_tokens: 12, temperature: 0 };
+    const { body: same } = await engine.post('/generate', { input_ids: ids, sampling_params: sampling });
+    expect([status, body.object]).toEqual([200, 'text_completion']);
+    const { token_ids: outputIds, prompt_token_ids: promptIds, text } = body.choices[0];
+    expect([outputIds, promptIds, text]).toEqual([same.output_ids, ids, same.text]);
+    expect(body.usage).toMatchObject({ prompt_tokens: ids.length, completion_tokens: outputIds.length });
+    const bare = await engine.post('/v1/completions', { prompt: 'hello', max_tokens: 2 });
+    expect([bare.body.choices[0].token_ids, bare.body.usage.completion_tokens <= 2]).toEqual([null, true]);
+  });
+
   test('a seed gives the same answer again, another seed another', async () => {
     const ids = async (seed: number) => {
       const { body } = await engine.post('/generate', {
@@ -171,7 +186,9 @@ describe('embedded engine', () => {
     ['an empty prompt', '/generate', { text: '' }, 400],
     ['ids that are text', '/detokenize', { tokens: ['a'] }, 400],
     ['nothing to tokenize', '/tokenize', {}, 400],
-    ['a path it does not have', '/v1/completions', {}, 404],
+    ['a completion without a prompt', '/v1/completions', {}, 400],
+    ['ids beyond the vocabulary in a completion', '/v1/completions', { prompt: [1, 999_999] }, 400],
+    ['a path it does not have', '/v1/embeddings', {}, 404],
   ])('it refuses %s in the error shape, without a stack trace', async (_, path, body, status) => {
     const reply = await engine.post(path, body);
     expect(reply.status).toBe(status);
