@@ -20,6 +20,7 @@ export async function findRun(argument: string): Promise<FoundRun> {
 
   const text = await readFile(join(path, 'run.yaml'), 'utf8').catch(() => undefined);
   if (text === undefined) throw noRunFolder(argument);
+  if (!(await isRunFolder(path))) throw besideRunFile(argument);
   // The folder lies in runs/NAME beside the run file; paths in it are relative to that place.
   const beside = dirname(dirname(path));
   const spec = readRunFile(text, join(beside, 'run.yaml'));
@@ -44,6 +45,19 @@ async function fileItCameFrom(folder: string): Promise<RunSpec | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** Of what a first start makes in a run folder before it copies the run file there, something is left. */
+async function isRunFolder(path: string): Promise<boolean> {
+  const made = ['lock.sqlite', 'ledger.sqlite', 'run.resolved.json'].map((name) => stat(join(path, name)));
+  return (await Promise.allSettled(made)).some(({ status }) => status === 'fulfilled');
+}
+
+/** Taken for a run folder, it would become one, with its sources looked for two folders up. */
+function besideRunFile(argument: string): AerieError {
+  return new AerieError('run.absent', `${argument} is the folder of a run file, not a run folder.`, {
+    remedy: `Give the run file: ${join(argument, 'run.yaml')}`,
+  });
 }
 
 function missing(argument: string, path: string, code: string): AerieError {

@@ -90,6 +90,9 @@ test('a run file or folder that is not there, or is none', async () => {
     exit: 2,
     says: /Run r has not begun[\s\S]*try {6}aerie run run\.yaml/,
   });
+  // The folder of a run file is not made a run folder.
+  const beside = /\. is the folder of a run file, not a run folder\.[\s\S]*Give the run file: run\.yaml/;
+  for (const command of ['run', 'status']) await refused(project, [command, '.'], { code: 'run.absent', exit: 2, says: beside });
   expect(readdirSync(project.folder).sort()).toEqual(['prompts.jsonl', 'run.yaml']);
 });
 
