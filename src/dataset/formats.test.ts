@@ -11,6 +11,7 @@ import { AerieError } from '../base/errors.ts';
 import { readCsvRows } from './csv-rows.ts';
 import { type BatchRequest, openSource, type SourceBatch, type SourceOptions } from './open-source.ts';
 import { JsonSplitter } from './split-json.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'aerie-formats-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -140,7 +141,7 @@ test('Parquet that is cut, changed or something else is unreadable, never a cras
         if (!(thrown instanceof AerieError)) throw thrown;
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 

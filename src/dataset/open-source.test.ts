@@ -12,6 +12,7 @@ import { compareSource } from './compare-source.ts';
 import { openSource } from './open-source.ts';
 import { sourceDiffers } from './source-differs.ts';
 import type { SourcePin } from './source-pin.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'aerie-dataset-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -104,7 +105,7 @@ test('skipRows gives the rows of the tail, and mostPrompts stops at the row that
       expect(contents(tail)).toEqual(skipRows < 700 ? all.slice(skipRows) : all.slice(Math.max(700, skipRows - 2)));
       expect(tail.at(-1)).toMatchObject({ rows: 1402, ended: true, pin: whole?.pin });
     }),
-    { numRuns: 20 },
+    { numRuns: runs(20) },
   );
   expect(await readAll(path, { skipRows: 0, mostPrompts: 0 })).toEqual([]);
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Line } from './split-lines.ts';
 import { createLineSplitter, MOST_LINE_BYTES, splitLines } from './split-lines.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -45,7 +46,7 @@ test('any chunking of any bytes gives the lines of a naive split', async () => {
       const lines = await collect(all, most);
       expect(lines.map(plain)).toEqual(splitNaively(Buffer.concat(all), most));
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

@@ -10,6 +10,7 @@ import { anyRecord, sampleRecord, sampleTurn, streamOf } from '../../test/suppor
 import type { TrainingRecord } from '../shard/record.ts';
 import { exportNotes } from './export-manifest.ts';
 import { exportRun } from './export-run.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 let root: string;
 let folder: string;
@@ -188,7 +189,7 @@ describe('export', () => {
           some.flatMap((record) => record.turns.flatMap((turn) => turn.outputIds)).length,
         );
       }),
-      { numRuns: 25 },
+      { numRuns: runs(25) },
     );
   });
 });

@@ -13,6 +13,7 @@ import { exportNotes } from './export-manifest.ts';
 import { type ExportRequest, exportRun } from './export-run.ts';
 import { isHeldOut } from './held-out.ts';
 import { renderBoolNpy, renderInt64Npy } from './npy.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 let root: string;
 beforeEach(async () => {
@@ -81,7 +82,7 @@ describe('the extended mask', () => {
           expect(row.loss_mask).toEqual(mask.map((bit, place) => (bit === 1 || mask[place + 1] === 1 ? 1 : 0)));
         }
       }),
-      { numRuns: 15 },
+      { numRuns: runs(15) },
     );
   });
 });

@@ -12,6 +12,7 @@ import type { TrainingRecord } from '../shard/record.ts';
 import { joinConversation } from '../shard/walk-conversation.ts';
 import { type ExportRequest, exportRun } from './export-run.ts';
 import type { ExportTarget } from './export-targets.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 let root: string;
 beforeEach(async () => {
@@ -57,7 +58,7 @@ describe('every target', () => {
           );
         }
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     );
   });
 
@@ -94,7 +95,7 @@ describe('every target', () => {
           expect(generated).toEqual(record.turns.map((turn) => turn.reasoning).filter((text) => text !== ''));
         }
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     );
   });
 
@@ -111,7 +112,7 @@ describe('every target', () => {
           plain.map((record) => said(record).map(({ content }) => content)),
         );
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     );
   });
 
@@ -125,7 +126,7 @@ describe('every target', () => {
         const { read: other } = await write('speculators', records);
         expect(other.tokenRows).toEqual(read.tokenRows);
       }),
-      { numRuns: 15 },
+      { numRuns: runs(15) },
     );
   });
 
@@ -163,7 +164,7 @@ describe('every target', () => {
           ),
         );
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     );
   });
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ManualClock, settle } from '../../test/support/manual-clock.ts';
 import { Gate, Slot } from './gate.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 test('those who wait are let in in order, and conversations under way before new ones', async () => {
   const gate = new Gate(1);
@@ -93,6 +94,6 @@ test('whatever enters, leaves and ramps: never above the limit, first come first
       ending.abort();
       await ramp;
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });

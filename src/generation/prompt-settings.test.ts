@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readRunFile } from '../spec/read-run-file.ts';
 import { drawTemperature, settingsOf } from './prompt-settings.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 const runOf = (sampling: string, partitions = '[{ name: A, from: a.jsonl }]') =>
   readRunFile(`run: r\nmodel: default\nsampling: ${sampling}\npartitions: ${partitions}\n`, '/p/run.yaml');
@@ -25,7 +26,7 @@ test('the temperature of a prompt is the same in every run with this seed and mi
       const [a, b] = [runOf(mixture), runOf(mixture, '[{ name: B, from: b.jsonl }, { name: A, from: a.jsonl }]')];
       expect(settingsOf(a, 'A', id)).toEqual(settingsOf(b, 'A', id));
     }),
-    { numRuns: 20 },
+    { numRuns: runs(20) },
   );
   const ask = (seed: number) => runOf(`{ seed: ${seed}, temperature-mixture: [{ temperature: 0, share: 0.5 }] }`);
   const ids = Array.from({ length: 64 }, (_, at) => `prompt ${at}`);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type LineReader, openLineReader } from './line-reader.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 let folder: string;
 let path: string;
@@ -39,7 +40,7 @@ test('any lines in any order, one by one or at once, are the lines of the file',
       if (!atOnce) for (const { offset, bytes } of wanted) reads.push(await reader.read(offset, bytes));
       expect(reads).toEqual(wanted.map(({ text }) => text));
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });
 

@@ -19,6 +19,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { shardPath } from './shard-path.ts';
 import { openShardWriter, type ShardPoint, type ShardWriterOptions } from './shard-writer.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 const line = (text: string) => Buffer.from(`${JSON.stringify(text)}\n`);
@@ -86,7 +87,7 @@ test('whatever lies after the committed bytes is cut, and the committed bytes ar
         await writer.close();
       },
     ),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { AerieError } from '../base/errors.ts';
 import { type Path, renderPath } from './problem.ts';
 import { readRunFile } from './read-run-file.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 type Value = string | number | boolean | Value[] | { [key: string]: Value };
 
@@ -175,7 +176,7 @@ describe('a planted mistake', () => {
           checked += 1;
         },
       ),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
     expect(checked).toBeGreaterThan(150);
   });
@@ -286,7 +287,7 @@ describe('a text that is no run file', () => {
             expect(line).toMatch(/^run\.yaml:[1-9]\d*:[1-9]\d* {2}\P{Cc}+$/u);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openNearDuplicates, STRETCH_WORDS, signatureOf } from './near-duplicates.ts';
 import { hashStretches, hashWord, wordsOf } from './words.ts';
+import { runs } from '../../../test/support/property-runs.ts';
 
 /** The share of five-word stretches that two texts have in common, counted exactly. */
 function jaccard(one: string, other: string): number {
@@ -26,7 +27,7 @@ const changed = fc.tuple(words, fc.array(fc.nat(), { maxLength: 60 })).map(([tex
   for (const place of places) copy[place % copy.length] = 9999;
   return [text, copy].map((list) => list.map((number) => `w${number}`).join(' ')) as [string, string];
 });
-const options = { seed: 20, numRuns: 400 };
+const options = { seed: 20, numRuns: runs(400) };
 
 describe('near duplicates', () => {
   it('are found where nine stretches of ten are the same, and not where half of them are', () => {

@@ -10,6 +10,7 @@ import { expect, test } from 'vitest';
 import { attempt, batch, commitOf, enrolled, launch, recordOf, turnOf } from '../../../test/contracts/ledger-rows.ts';
 import type { Commit, Lease, Ledger } from '../ledger.ts';
 import { openSqliteLedger } from './open-ledger.ts';
+import { runs } from '../../../test/support/property-runs.ts';
 
 const PROMPTS = 6;
 
@@ -231,6 +232,6 @@ test('whatever a run lives through, its counters are true and no prompt has two 
         rmSync(folder, { recursive: true });
       }
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
 });
