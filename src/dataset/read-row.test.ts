@@ -4,6 +4,7 @@ import { excerptBytes, excerptText } from './excerpt-text.ts';
 import { readRow } from './read-row.ts';
 import type { RejectionReason } from './rejection.ts';
 import { REJECTION_REASONS, REJECTION_SENTENCE } from './rejection.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const read = (row: unknown) => readRow(bytesOf(typeof row === 'string' ? row : JSON.stringify(row)));
@@ -183,6 +184,13 @@ test('deep nesting, huge numbers and duplicate keys are no surprise', () => {
   const depth = 400_000;
   expect(seen(`{"prompt":"a","x":${'['.repeat(depth)}${']'.repeat(depth)}}`)).toEqual([['user', 'a']]);
   expect(seen(`{"prompt":"a","x":1e999,"y":${'9'.repeat(100_000)}}`)).toEqual([['user', 'a']]);
+  const [open, close] = ['{"a":'.repeat(depth), '}'.repeat(depth)];
+  const tool = `{"name":"f","parameters":${open}1${close}}`;
+  for (const tools of [`[${tool}]`, JSON.stringify(`[${tool}]`), `[${JSON.stringify(tool)}]`])
+    expect(read(`{"prompt":"a","tools":${tools}}`)).toMatchObject({
+      reason: 'bad-tools',
+      detail: 'tools[0] is nested more than 100 levels deep',
+    });
   expect(seen('{"prompt":"a","prompt":"b"}')).toEqual([['user', 'b']]);
   expect(seen('{"__proto__":{"system":"x","tools":[1]},"prompt":"a"}')).toEqual([['user', 'a']]);
   expect(seen(rows(JSON.parse('{"__proto__":{"tool_calls":[1]},"role":"user","content":"a"}')))).toEqual([['user', 'a']]);
@@ -214,7 +222,7 @@ test('no bytes and no JSON value make it throw', () => {
   }));
   fc.assert(
     fc.property(fc.dictionary(key, node), (row) => read(JSON.stringify(row)).kind.length > 0),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });
 

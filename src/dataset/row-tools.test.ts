@@ -104,6 +104,9 @@ test('turns: last refuses what it cannot give, by name', () => {
   expect(reasonOf(given({ content: ' ' }))).toBe('empty-content');
   expect(reasonOf(given({ content: '', tool_calls: [{ id: '1' }] }))).toBe('bad-tool-call');
   expect(read(given({ content: '', tool_calls: [{ id: '1' }] })).kind).toBe('prompt');
+  const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`) as unknown;
+  expect(reasonOf(given({ content: '', tool_calls: [{ name: 'f', arguments: deep }] }))).toBe('bad-tool-call');
+  expect(read(given({ content: '', tool_calls: [{ name: 'f', arguments: deep }] })).kind).toBe('prompt');
 });
 
 test('columns: names, dotted ways, entries of lists; what is named is all that is looked at', () => {

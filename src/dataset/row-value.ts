@@ -33,3 +33,9 @@ export function nameType(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
+
+/** Looks no deeper than it is asked about, so any value is safe to give. */
+export function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((below) => isDeeperThan(below, levels - 1));
+}

@@ -3,11 +3,15 @@
  *
  * A definition is OpenAI's `{type: "function", function: {…}}` or the bare function, which is wrapped; both may be JSON text.
  * A call is `{id, function: {name, arguments}}` or the bare `{name, arguments}`; arguments that are text stay as they are.
+ * Deeper nesting than any schema has is refused: writing it out again would exhaust the stack.
  */
 import type { ToolCall } from '../base/conversation.ts';
 import { excerptText } from './excerpt-text.ts';
 import { type Rejection, reject } from './rejection.ts';
-import { isPresent, isRecord, nameType, own, type Row } from './row-value.ts';
+import { isDeeperThan, isPresent, isRecord, nameType, own, type Row } from './row-value.ts';
+
+/** JSON schemas of real tools are some ten levels deep; Node's stack holds a few thousand. */
+const DEEPEST = 100;
 
 export function parseTools(written: unknown): readonly string[] | Rejection {
   if (!isPresent(written)) return [];
@@ -22,6 +26,7 @@ export function parseTools(written: unknown): readonly string[] | Rejection {
     const named = isRecord(inner) ? inner : tool;
     const name = own(named, 'name');
     if (typeof name !== 'string' || name === '') return reject('bad-tools', `tools[${at}] has no name`);
+    if (isDeeperThan(tool, DEEPEST)) return reject('bad-tools', `tools[${at}] is nested more than ${DEEPEST} levels deep`);
     tools.push(JSON.stringify(isRecord(inner) ? tool : { type: 'function', function: tool }));
   }
   return tools;
@@ -40,11 +45,14 @@ export function parseCalls(written: unknown, place: string): readonly ToolCall[]
     const named: Row = isRecord(inner) ? inner : call;
     const name = own(named, 'name');
     if (typeof name !== 'string' || name === '') return reject('bad-tool-call', `call ${at + 1} of ${place} has no name`);
+    const given = own(named, 'arguments') ?? own(named, 'parameters');
+    if (isDeeperThan(given, DEEPEST))
+      return reject('bad-tool-call', `call ${at + 1} of ${place} has arguments nested more than ${DEEPEST} levels deep`);
     const id = own(call, 'id');
     calls.push({
       id: typeof id === 'string' && id !== '' ? id : `call-${calls.length + 1}-of-${excerptText(place, 60)}`,
       name,
-      arguments: renderArguments(own(named, 'arguments') ?? own(named, 'parameters')),
+      arguments: renderArguments(given),
     });
   }
   return calls;
