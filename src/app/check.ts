@@ -1,7 +1,7 @@
 /** `aerie check`: the acceptance test of a run's records. Reads only. */
-import { readFile, stat } from 'node:fs/promises';
 import { AerieError } from '../base/errors.ts';
 import { formatCount } from '../base/units.ts';
+import { readText } from '../host/read-text.ts';
 import { checkRun, type CheckResult, hasErrors } from '../delivery/check-run.ts';
 import { type BenchmarkPrompts, indexBenchmarks, parseBenchmarks } from '../delivery/findings/benchmark-overlap.ts';
 import type { OperationContext } from './context.ts';
@@ -71,18 +71,9 @@ export async function readBenchmarks(path: string): Promise<{ index: BenchmarkPr
       },
       cause,
     );
-  const text = await stat(path)
-    .then(({ size }) => {
-      if (size > MOST_LIST_BYTES) throw new Error(`it has ${formatCount(size)} bytes, more than ${formatCount(MOST_LIST_BYTES)}`);
-      return readFile(path, 'utf8');
-    })
-    .catch((thrown: unknown) => {
-      throw wrong(
-        `The benchmark list ${path} cannot be read.`,
-        thrown instanceof Error ? thrown.message : String(thrown),
-        thrown,
-      );
-    });
+  const text = await readText(path, MOST_LIST_BYTES).catch((thrown: unknown) => {
+    throw wrong(`The benchmark list ${path} cannot be read.`, thrown instanceof Error ? thrown.message : String(thrown), thrown);
+  });
   const { prompts, unread } = parseBenchmarks(text);
   if (prompts.length === 0)
     throw wrong(`The benchmark list ${path} holds no prompt.`, `${formatCount(unread)} lines were looked at`);

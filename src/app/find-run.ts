@@ -1,9 +1,13 @@
 /** RUN on a command line is a run file or a run folder. Finds both from either. */
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { AerieError, systemCodeOf } from '../base/errors.ts';
+import { readText } from '../host/read-text.ts';
 import { readRunFile } from '../spec/read-run-file.ts';
 import type { RunSpec } from '../spec/run.ts';
+
+/** A run file has some KB, and what is longer than 256 KiB is refused; this only keeps a data set named by mistake from being read whole. */
+const MOST_BYTES = 4 * 2 ** 20;
 
 export interface FoundRun {
   readonly run: RunSpec;
@@ -18,7 +22,7 @@ export async function findRun(argument: string): Promise<FoundRun> {
   if (found instanceof Error) throw missing(argument, path, systemCodeOf(found));
   if (!(found as { isDirectory(): boolean }).isDirectory()) return { run: await readRun(path), argument };
 
-  const text = await readFile(join(path, 'run.yaml'), 'utf8').catch(() => undefined);
+  const text = await readText(join(path, 'run.yaml'), MOST_BYTES).catch(() => undefined);
   if (text === undefined) throw noRunFolder(argument);
   if (!(await isRunFolder(path))) throw besideRunFile(argument);
   // The folder lies in runs/NAME beside the run file; paths in it are relative to that place.
@@ -29,7 +33,7 @@ export async function findRun(argument: string): Promise<FoundRun> {
 }
 
 async function readRun(path: string): Promise<RunSpec> {
-  const text = await readFile(path, 'utf8').catch((thrown: unknown) => {
+  const text = await readText(path, MOST_BYTES).catch((thrown: unknown) => {
     throw missing(path, path, systemCodeOf(thrown));
   });
   return readRunFile(text, path);
@@ -38,9 +42,9 @@ async function readRun(path: string): Promise<RunSpec> {
 /** The run file named in run.resolved.json, where it still is and still means this folder. */
 async function fileItCameFrom(folder: string): Promise<RunSpec | undefined> {
   try {
-    const resolved = JSON.parse(await readFile(join(folder, 'run.resolved.json'), 'utf8')) as { file?: unknown };
+    const resolved = JSON.parse(await readText(join(folder, 'run.resolved.json'), 2 * MOST_BYTES)) as { file?: unknown };
     if (typeof resolved.file !== 'string') return undefined;
-    const run = readRunFile(await readFile(resolved.file, 'utf8'), resolved.file);
+    const run = readRunFile(await readText(resolved.file, MOST_BYTES), resolved.file);
     return run.folder === folder ? run : undefined;
   } catch {
     return undefined;
@@ -60,6 +64,12 @@ function besideRunFile(argument: string): AerieError {
   });
 }
 
+const UNREADABLE: Readonly<Record<string, string>> = {
+  NOT_A_FILE: 'it is a pipe or a device, and a resume reads the run file again',
+  TOO_LARGE: `it has more than ${MOST_BYTES / 2 ** 20} MiB, so it is no run file`,
+  EACCES: 'this user may not (EACCES)',
+};
+
 function missing(argument: string, path: string, code: string): AerieError {
   if (code === 'ENOENT' || code === 'ENOTDIR') {
     return new AerieError('run-file.missing', `There is no ${argument}.`, {
@@ -67,8 +77,8 @@ function missing(argument: string, path: string, code: string): AerieError {
       remedy: 'Give the path of a run file or of a run folder, or write a run file with: aerie init',
     });
   }
-  return new AerieError('run-file.missing', `${argument} cannot be read: ${code}.`, {
-    remedy: 'Give a file that can be read. Nothing was started.',
+  return new AerieError('run-file.missing', `${argument} cannot be read: ${UNREADABLE[code] ?? code}.`, {
+    remedy: 'Give a run file that can be read; aerie init writes one. Nothing was started.',
   });
 }
 

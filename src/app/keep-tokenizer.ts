@@ -3,14 +3,17 @@
  * Converted from the GGUF's own vocabulary where the embedded engine shows it; where a server shows none there is no
  * folder, and `check` says that it has no decoder.
  */
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readText } from '../host/read-text.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { replaceFile } from '../shard/durable-file.ts';
 import { type Decoder, openDecoder } from '../tokens/decoder.ts';
 import { type GgufVocabulary, renderTokenizerFiles } from '../tokens/tokenizer-json.ts';
 
 const FILES = { tokenizer: 'tokenizer.json', config: 'tokenizer_config.json' } as const;
+/** The largest vocabularies in use make files of some 35 MB. */
+const MOST_BYTES = 256 * 2 ** 20;
 /** A vocabulary of 150,000 tokens is a few MB over loopback. */
 const TIMEOUT_MS = 30_000;
 
@@ -41,7 +44,7 @@ export async function openRunDecoder(runFolder: string): Promise<Decoder | undef
 
 async function readJson(path: string): Promise<object | undefined> {
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as object;
+    return JSON.parse(await readText(path, MOST_BYTES)) as object;
   } catch {
     return undefined;
   }

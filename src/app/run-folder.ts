@@ -2,7 +2,6 @@
  * The run folder: made once, held by one worker, compared with the run file at each start.
  * What changes the data is refused with the difference shown; new partitions and higher budgets are taken over.
  */
-import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { AerieError, diskCodeOf, systemCodeOf } from '../base/errors.ts';
@@ -10,6 +9,7 @@ import type { Event, Facts, Happening } from '../base/events.ts';
 import { formatCount } from '../base/units.ts';
 import { compareSource } from '../dataset/compare-source.ts';
 import type { SourceDifference } from '../dataset/source-differs.ts';
+import { readText } from '../host/read-text.ts';
 import type { Host } from '../host/host.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
@@ -148,7 +148,7 @@ async function writeRunFiles(run: RunSpec): Promise<void> {
 }
 
 async function keepText(path: string, text: string): Promise<void> {
-  if ((await readFile(path, 'utf8').catch(() => undefined)) !== text) await replaceFile(path, text);
+  if ((await readText(path, 2 * text.length + 2 ** 20).catch(() => undefined)) !== text) await replaceFile(path, text);
 }
 
 function cannotWrite(folder: string, thrown: unknown): AerieError {
