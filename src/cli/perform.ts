@@ -10,6 +10,7 @@ import type { CliContext } from './cli-context.ts';
 import type { Terminal } from './terminal.ts';
 import { renderErrorJson } from './render/error-json.ts';
 import { renderBugText, renderErrorText } from './render/error-text.ts';
+import { printable } from './render/printable.ts';
 
 const HARD_STOP_MS = 10_000;
 
@@ -81,14 +82,17 @@ export async function lookUp<T>({ node }: CliContext, answering: Answering<T>, o
 
 function tellAnswer<T>(node: NodeJS.Process, { command, json, render, data, isNo }: Answering<T>, answer: T): void {
   const shown = json && data !== undefined ? data(answer) : answer;
-  node.stdout.write(json ? `${JSON.stringify({ aerie: 1, command, data: shown })}\n` : `${render(answer)}\n`);
+  node.stdout.write(json ? `${JSON.stringify({ aerie: 1, command, data: shown })}\n` : `${printable(render(answer))}\n`);
   if (isNo?.(answer)) node.exitCode = 1;
 }
 
 function tellError(node: NodeJS.Process, json: boolean, error: AerieError): void {
   node.exitCode = error.exitCode;
   if (json) node.stdout.write(renderErrorJson(error));
-  else node.stderr.write(error.fault === 'bug' ? renderBugText(error.cause ?? error) : renderErrorText(error, node.stderr.isTTY));
+  else {
+    const text = error.fault === 'bug' ? renderBugText(error.cause ?? error) : renderErrorText(error, node.stderr.isTTY);
+    node.stderr.write(printable(text));
+  }
 }
 
 /** An operation that was stopped before it had anything to say rejects with the signal's reason. */

@@ -6,6 +6,7 @@ import { createLogUpdate } from 'log-update';
 import type { Event } from '../base/events.ts';
 import type { Progress } from '../app/progress.ts';
 import { renderEvent } from './render/event.ts';
+import { printable } from './render/printable.ts';
 import { renderProgressLine, renderProgressLines } from './render/progress.ts';
 
 const REDRAW_MS = 500;
@@ -27,7 +28,7 @@ export function openTerminal(node: NodeJS.Process, quiet: boolean): Terminal {
 
 function plainTerminal(node: NodeJS.Process): Terminal {
   let timer: NodeJS.Timeout | undefined;
-  const say = (text: string) => void node.stderr.write(`${text}\n`);
+  const say = (text: string) => void node.stderr.write(`${printable(text)}\n`);
   return {
     say,
     event(event) {
@@ -51,7 +52,7 @@ function liveTerminal(node: NodeJS.Process): Terminal {
   };
   const say = (text: string) => {
     live.clear();
-    node.stderr.write(`${text}\n`);
+    node.stderr.write(`${printable(text)}\n`);
     draw();
   };
   return {
