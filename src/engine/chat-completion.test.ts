@@ -132,7 +132,7 @@ test('SGLang’s ids stand in the choice, or beside log-probabilities in its met
   expect(read(meta)).toMatchObject({ reply: { promptIds: [1, 5], outputIds: [10, 11, 2] } });
   expect(read(body({ answer: bare, choice: { ...choice, response_token_ids: [10, 11, 2] } })).kind).toBe('completed');
   const torn = body({ answer: bare, choice: { ...choice, meta_info: { output_token_logprobs: [[-0.5]] } } });
-  expect(because(torn)).toContain('token_ids[0] is undefined');
+  expect(because(torn)).toContain('token_ids[0] is missing');
 });
 
 test('text without ids is an answer only where ids are not promised; then its own counts tell whether it was cut', () => {

@@ -4,6 +4,7 @@
  * with a reason, never an exception, because replies are untrusted input.
  */
 import type { Message, ToolCall } from '../base/conversation.ts';
+import { formatCount } from '../base/units.ts';
 import type { EngineRequest, IdsPromise, Outcome, Reply, ServerFacts, TurnReply, TurnRequest } from './dialect.ts';
 import { looseObject, textOf } from './loose-json.ts';
 import { readEnding, wrongFinish } from './read-ending.ts';
@@ -89,11 +90,12 @@ export interface Expected {
 
 export function readChat(reply: TurnReply, { facts, maxTokens, ids: promise }: Expected): Outcome {
   if (reply.status !== 200) return outcomeOfStatus(reply);
+  if (reply.isCut === true) return malformed(`200 with more than ${formatCount(reply.body.length)} characters`);
   let answer: Record<string, unknown>;
   try {
     answer = looseObject(JSON.parse(reply.body));
   } catch {
-    return malformed(`200 with ${reply.body.length} characters that are not JSON`);
+    return malformed(`200 with ${formatCount(reply.body.length)} characters that are not JSON: ${errorText(reply.body, 80)}`);
   }
   const choice = looseObject(Array.isArray(answer['choices']) ? answer['choices'][0] : undefined);
   if (choice['message'] === undefined) return malformed('no choices[0].message in the reply');
@@ -150,7 +152,11 @@ export function errorText(body: string, most = MOST_QUOTED): string {
   } catch {
     // not JSON: quote it as it is
   }
-  const oneLine = text.replace(/\s+/g, ' ').trim();
+  // A body may have megabytes.
+  const oneLine = text
+    .slice(0, 10 * most)
+    .replace(/\s+/g, ' ')
+    .trim();
   if (oneLine === '') return 'no text';
   return oneLine.length > most ? `${oneLine.slice(0, most)}…` : oneLine;
 }

@@ -110,6 +110,8 @@ export const UNKNOWN_FACTS: ServerFacts = {
 export interface TurnReply {
   readonly status: number;
   readonly body: string;
+  /** `body` is only the beginning. */
+  readonly isCut?: boolean;
   /** From `Retry-After`, 0 when absent. */
   readonly retryAfterMs: number;
 }

@@ -2,6 +2,7 @@
  * How an answer ended: its finish, and whether its last id is a stop id. For chats and for continuations alike. Pure.
  */
 import type { Reply, ServerFacts } from './dialect.ts';
+import { quoteLoose } from './loose-json.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 export type Ending = Pick<Reply, 'finish' | 'endsWithStopId'>;
@@ -23,7 +24,7 @@ export function readEnding(
 }
 
 export function wrongFinish(choice: Fields): string {
-  return `finish_reason ${JSON.stringify(choice['finish_reason'])} is none of stop, length, tool_calls`;
+  return `finish_reason ${quoteLoose(choice['finish_reason'])} is none of stop, length, tool_calls`;
 }
 
 /** The last id is a stop id; where the server's stop ids are unknown, its word for it. */

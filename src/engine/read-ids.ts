@@ -3,7 +3,7 @@
  * known of the vocabulary. Pure.
  */
 import type { IdsPromise, Reply, ServerFacts } from './dialect.ts';
-import { countOf, listOf, looseObject } from './loose-json.ts';
+import { countOf, listOf, looseObject, quoteLoose } from './loose-json.ts';
 
 export type IdsAndUsage = Pick<Reply, 'promptIds' | 'outputIds' | 'usage'>;
 type Fields = Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ function idProblem(name: string, ids: unknown, vocabularySize: number): string |
   for (let at = 0; at < ids.length; at++) {
     const id: unknown = ids[at];
     if (typeof id !== 'number' || !Number.isInteger(id) || id < 0 || id >= limit) {
-      return `${name}[${at}] is ${JSON.stringify(id)}, the vocabulary has ${limit} ids`;
+      return `${name}[${at}] is ${quoteLoose(id)}, the vocabulary has ${limit} ids`;
     }
   }
   return undefined;

@@ -1,6 +1,7 @@
 /**
  * One keep-alive pool per server, made for thousands of answers that take minutes.
- * No retry and no timeout of its own: whoever sends owns the deadline, through the signal.
+ * No retry and no timeout of its own: whoever sends owns the deadline, through the signal. Of a body no more is held than
+ * `MOST_REPLY_BYTES`, whatever the server sends.
  *
  * Below undici's `request`: a reply is a handful of chunks and one callback here, not a stream with its promises and its
  * listeners, of which there would be thousands.
@@ -19,7 +20,14 @@ export interface HttpRequest {
 
 /** What came back. `transport` carries undici's or the system's code (`ECONNREFUSED`, `UND_ERR_SOCKET`, …), never message text. */
 export type HttpReply =
-  | { readonly kind: 'http'; readonly status: number; readonly body: Parcel<string>; readonly retryAfterMs: number }
+  | {
+      readonly kind: 'http';
+      readonly status: number;
+      readonly body: Parcel<string>;
+      /** The body was longer than is held, and `body` is its beginning. */
+      readonly isCut: boolean;
+      readonly retryAfterMs: number;
+    }
   | { readonly kind: 'transport'; readonly code: string; readonly text: string }
   | { readonly kind: 'aborted' };
 
@@ -38,10 +46,17 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
+/** An answer of a million tokens with ids and log-probabilities has some 50 MB; V8's longest string is eight times this. */
+export const MOST_REPLY_BYTES = 64 * 2 ** 20;
+
+/** Without the field a proxy may compress as it likes. */
+const PLAIN = { 'accept-encoding': 'identity' } as const;
+
 export function openHttp({ baseUrl, connections, headers = {} }: HttpClientOptions): HttpClient {
   const url = new URL(baseUrl);
   const basePath = url.pathname.replace(/\/+$/, '');
-  const withJson = { ...headers, 'content-type': 'application/json' };
+  const plain = { ...headers, ...PLAIN };
+  const withJson = { ...plain, 'content-type': 'application/json' };
   const pool = new Pool(url.origin, {
     connections,
     pipelining: 1, // 1 = one request at a time on a socket; more would queue behind a long answer
@@ -56,7 +71,7 @@ export function openHttp({ baseUrl, connections, headers = {} }: HttpClientOptio
         if (signal?.aborted) return resolve({ kind: 'aborted' });
         const exchange = new Exchange(resolve, signal);
         pool.dispatch(
-          { method, path: basePath + path, headers: body === undefined ? headers : withJson, body: body ?? null },
+          { method, path: basePath + path, headers: body === undefined ? plain : withJson, body: body ?? null },
           exchange,
         );
       });
@@ -76,6 +91,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #status = 0;
   #retryAfterMs = 0;
   #chunks: Buffer[] = [];
+  #bytes = 0;
 
   constructor(end: (reply: HttpReply) => void, signal: AbortSignal | undefined) {
     this.#end = end;
@@ -105,13 +121,22 @@ class Exchange implements Dispatcher.DispatchHandler {
     controller.rawHeaders = null;
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver) return;
     this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes <= MOST_REPLY_BYTES) return;
+    this.#reply(true);
+    controller.abort(new Error('longer than is held'));
   }
 
   onResponseEnd(): void {
+    this.#reply(false);
+  }
+
+  #reply(isCut: boolean): void {
     const body = new Parcel(decode(this.#chunks));
-    this.#settle({ kind: 'http', status: this.#status, body, retryAfterMs: this.#retryAfterMs });
+    this.#settle({ kind: 'http', status: this.#status, body, isCut, retryAfterMs: this.#retryAfterMs });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
