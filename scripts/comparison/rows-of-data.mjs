@@ -10,7 +10,7 @@ export const DATA = [
     verdict: 'yes',
     what: 'keep (flagged), drop or continue by its ids, per partition; an answer that fills its cap is cut whatever the server calls it',
     proofs: [
-      test(journey('continued'), 'an answer that no longer fits, and one that never ends, is kept as truncated'),
+      test(journey('continued'), '%s is asked on at %s with the ids so far, and each piece has a seed of its own'),
       test(journey('superseding'), 'dropped answers are no records, are counted, and are asked again with another cap'),
       test(
         'src/engine/chat-completion.test.ts',

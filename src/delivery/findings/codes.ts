@@ -168,7 +168,7 @@ export const FINDINGS = {
   truncated: {
     severity: 'warning',
     sentence: 'have an answer that was cut at the cap',
-    next: 'raise sampling.max-tokens for new partitions, or leave them: token rows are right, conversations end early',
+    next: 'raise sampling.max-tokens, or say truncated: continue in the partition, and aerie run RUN --redo truncated --amend asks them again; or leave them: token rows are right, conversations end early',
   },
   'not-exact': {
     severity: 'warning',
