@@ -72,6 +72,15 @@ export function damagedParquet(path: string, bytes: number, cause: unknown): Aer
   );
 }
 
+/** A few damaged bytes say that values without number follow. */
+export function endlessParquet(path: string, bytes: number, afterMs: number): AerieError {
+  return new AerieError('source.unreadable', `${path} was given up: decoding did not end in ${Math.round(afterMs / 1000)} s.`, {
+    because: 'Damaged Parquet can ask for more values than there are.',
+    remedy: `python3 -c "import pyarrow.parquet; pyarrow.parquet.read_table('${path}')"    shows whether the copy is whole; copy it again and run the same command.\n${SAFE}`,
+    facts: { path, bytes },
+  });
+}
+
 /** A TypeError or RangeError is the reader stumbling over what a damaged file says: its words are about the reader, not the file. */
 function explainParquetError(cause: unknown): string {
   if (cause instanceof TypeError || cause instanceof RangeError) return 'What its footer says of the columns is not whole.';

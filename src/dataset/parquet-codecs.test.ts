@@ -1,11 +1,15 @@
 /** Parquet as other programs compress and nest it: each codec reads, and what is damaged or not readable is named. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { parquetWriteFile } from 'hyparquet-writer';
 import { afterAll, expect, test } from 'vitest';
+import { AerieError } from '../base/errors.ts';
 import { openSource, type SourceBatch } from './open-source.ts';
+import { readParquetRows } from './parquet-rows.ts';
+import { runs } from '../../test/support/property-runs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'aerie-parquet-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -128,4 +132,49 @@ test('lists of structs with nulls at every level, dates and integers of 64 bits 
   expect(batches.flatMap(({ rejected }) => rejected.map(({ row, reason }) => `${row} ${reason}`))).toEqual([
     ...['3 no-user-turn', '4 unknown-shape', '6 empty-content'],
   ]);
+});
+
+test('whatever bytes of a file of any codec are changed, it reads or is unreadable by name', async () => {
+  const files = READABLE.map((codec) => readFileSync(writeIn(codec)));
+  const change = fc.record({ at: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), value: fc.nat(255) });
+  // The footer, which says what to allocate, is a twentieth of the file: half of the changes go there.
+  const place = fc.tuple(change, fc.boolean());
+  await fc.assert(
+    fc.asyncProperty(fc.nat(files.length - 1), fc.array(place, { minLength: 1, maxLength: 8 }), async (which, changes) => {
+      const changed = Uint8Array.from(files[which] as Buffer);
+      for (const [{ at, value }, isInFooter] of changes) {
+        const from = isInFooter ? Math.floor(changed.length * 0.95) : 0;
+        changed[from + Math.floor(at * (changed.length - from))] = value;
+      }
+      const path = join(folder, 'changed.parquet');
+      writeFileSync(path, changed);
+      try {
+        // Decoding that takes seconds has no end.
+        const reader = readParquetRows({ path, bytes: changed.length, columns: ['prompt'], signal: undefined }, 10_000);
+        for await (const _ of reader.rows(0));
+      } catch (thrown) {
+        if (!(thrown instanceof AerieError)) throw thrown;
+      }
+    }),
+    { numRuns: runs(60) },
+  );
+});
+
+test('a page that promises values without number is given up, and the run goes on meanwhile', async () => {
+  const path = join(folder, 'endless.parquet');
+  const whole = readFileSync(writeIn('UNCOMPRESSED'));
+  // The header of a page of a thousand values without nulls: their number goes on into the bytes behind it.
+  const at = whole.indexOf(Buffer.from([0x15, 0xd0, 0x0f, 0x15, 0x00, 0x15, 0xd0, 0x0f]));
+  expect(at).toBeGreaterThan(0);
+  whole[at + 2] = 0xef;
+  writeFileSync(path, whole);
+  let turns = 0;
+  const beat = setInterval(() => (turns += 1), 50);
+  const reader = readParquetRows({ path, bytes: whole.length, columns: ['prompt', 'n'], signal: undefined }, 1_500);
+  const read = (async () => {
+    for await (const _ of reader.rows(0));
+  })();
+  await expect(read).rejects.toMatchObject({ code: 'source.unreadable', message: expect.stringContaining('did not end in 2 s') });
+  clearInterval(beat);
+  expect(turns).toBeGreaterThan(5);
 });
