@@ -74,6 +74,11 @@ export const INVARIANTS = {
     promise: 'A prompt that fails again and again while others are served is set aside with its reason, and the run goes on.',
     because: 'One prompt must not hold up the rest.',
   },
+  'prompt:too-long-is-named': {
+    promise:
+      'A prompt that has no room in the context of any server is set aside by name and counted, whatever words the engine has for it; the finished turns of a conversation that outgrows the context are kept as its record.',
+    because: 'It is no fault of a server, and with a longer context it is a record.',
+  },
   'prompt:ended-can-be-asked-again': {
     promise: 'A prompt without a record (set aside, or dropped because its answer was cut) is asked again with --retry-failed.',
     because: 'The reason is often gone the next morning.',

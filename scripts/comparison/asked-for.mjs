@@ -209,7 +209,7 @@ export const ASKED_FOR = [
     feature: 'before the run: prompt length against the context, cost and time from the first answers, disk',
     asked: 'DeepSpec 42; SpecForge 426',
     verdict: 'partly',
-    notYet: 'prompts are not counted in tokens before they are sent; no cost; time left only while it runs',
+    notYet: 'prompts are counted one by one as their turn comes, not before the run; no cost; time left only while it runs',
     proofs: [
       test('src/app/doctor/judge.test.ts', 'memory and disk space, with the size that the budgets come to'),
       test(journey('attached'), 'a preview on a text-only endpoint says so before anything is begun'),

@@ -131,9 +131,13 @@ export const DATA = [
   {
     feature: 'prompt length checked before sending',
     peers: 'no | no | partly: query.py, characters ÷ 3 (L159) | no | no | no | no; its rollout script, in tokens',
-    verdict: 'no',
-    what: 'the engine refuses such a prompt and it is set aside with the engine’s words; the rest goes on',
-    proofs: [test('test/contracts/dialect.test.ts', '%s on the %s: a wrong model and a prompt that is too long are told apart')],
+    verdict: 'partly',
+    what: 'in tokens, by vLLM and the embedded engine, where its bytes say that it may be too long; SGLang and OpenAI refuse it themselves. Either way set aside by name, counted, and asked again by `--retry-failed`',
+    proofs: [
+      test(journey('context-length'), 'of every engine, in its own words and at its own bounds'),
+      test(journey('context-length'), 'the embedded engine itself: its own words, its own count'),
+      aerie('status RUN'),
+    ],
   },
   {
     feature: 'contamination and quality filters',

@@ -18,6 +18,7 @@ import { isKnown } from '../spec/kv-dtype.ts';
 import { checkPolicy, findPlannedKvCacheDtype } from '../spec/policy.ts';
 import type { RunSpec, ServerSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
+import { refuseShortContext } from './refuse-short-context.ts';
 import { amended, launchFacts } from './run-folder.ts';
 
 export interface OpenServersOptions {
@@ -127,11 +128,12 @@ function openServer(server: ServerSpec, model: ModelFile | undefined, options: O
 }
 
 /** What `aerie check` and `aerie export` need to know of the model long after the server is gone. A server that does not say takes nothing back. */
-function tokenFacts(facts: ServerFacts): Facts {
+function tokenFacts(facts: ServerFacts, before: Facts): Facts {
   const told = {
     'tokens.vocabularySize': facts.vocabularySize,
     'tokens.stopIds': facts.stopIds.join(','),
-    'tokens.contextTokens': facts.contextTokens,
+    // Servers may have contexts of their own: a record is right within the longest.
+    'tokens.contextTokens': Math.max(facts.contextTokens, Number(before['tokens.contextTokens'] ?? 0)),
   };
   return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== 0 && value !== ''));
 }
@@ -159,6 +161,7 @@ function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, op
     });
   }
   refuseTextOnly(server, facts, run);
+  refuseShortContext(run, server, facts);
   const { model, revision, weights, kvCacheDtype, templateHash } = facts;
   const now = { model, revision, weights, kvCacheDtype, templateHash };
   const before = launchFacts(ledger.identity());
@@ -167,7 +170,7 @@ function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, op
   if (differences.length > 0) emit(amended(run, differences));
   const kept = differences.length > 0 ? {} : before;
   const known = Object.entries(now).map(([key, value]) => [`launch.${key}`, isKnown(kept[key] ?? '') ? kept[key] : value]);
-  ledger.setIdentity({ ...ledger.identity(), ...Object.fromEntries(known), ...tokenFacts(facts) });
+  ledger.setIdentity({ ...ledger.identity(), ...Object.fromEntries(known), ...tokenFacts(facts, ledger.identity()) });
   const id = ledger.recordLaunch({
     server: server.name,
     engine: server.engine,

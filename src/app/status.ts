@@ -1,10 +1,7 @@
-/** `aerie status`: what is done, set aside and refused. Reads only, also while a worker writes. */
-import { createReadStream } from 'node:fs';
-import { join } from 'node:path';
-import { systemCodeOf } from '../base/errors.ts';
-import { readRejectedReasons } from '../dataset/rejected-reasons.ts';
-import type { PartitionCounters } from '../ledger/ledger.ts';
+/** `aerie status`: what is done, set aside and refused, and why. Reads only, also while a worker writes. */
+import type { AsideReason } from '../base/aside-reason.ts';
 import type { OperationContext } from './context.ts';
+import { type PartitionReport, reportPartitions } from './partition-report.ts';
 import { openForReading } from './read-run.ts';
 
 export interface StatusInput {
@@ -14,12 +11,14 @@ export interface StatusInput {
 export interface StatusReport {
   readonly run: string;
   readonly folder: string;
-  readonly partitions: readonly (PartitionCounters & {
-    /** Refused input rows by reason. */
-    readonly rejectedBecause: Readonly<Record<string, number>>;
-  })[];
+  readonly partitions: readonly PartitionReport[];
   /** Prompts that were set aside, the first of them. */
-  readonly setAsides: readonly { readonly partition: string; readonly id: string; readonly because: string }[];
+  readonly setAsides: readonly {
+    readonly partition: string;
+    readonly id: string;
+    readonly reason: AsideReason;
+    readonly because: string;
+  }[];
   /** Attempts by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Nothing is left to do, as far as is known without looking at the sources. */
@@ -32,11 +31,8 @@ const MOST_SHOWN = 20;
 export async function runStatus(input: StatusInput, context: OperationContext): Promise<StatusReport> {
   const { run, ledger } = await openForReading(input.run, context.host);
   try {
-    const partitions: StatusReport['partitions'][number][] = [];
-    for (const counters of ledger.partitions()) {
-      partitions.push({ ...counters, rejectedBecause: await reasonsOf(run.folder, counters) });
-    }
-    const setAsides = partitions.flatMap(({ name }) => ledger.setAsides(name)).slice(0, MOST_SHOWN);
+    const partitions = await reportPartitions(ledger, run.folder);
+    const setAsides = partitions.flatMap(({ name }) => ledger.setAsides(name, MOST_SHOWN)).slice(0, MOST_SHOWN);
     const isFinished = partitions.every(
       ({ waiting, leased, redoing, enrolment, budget, spentTokens }) =>
         (enrolment !== 'open' && waiting + leased === 0) || (budget > 0 && spentTokens >= budget && redoing === 0),
@@ -44,17 +40,5 @@ export async function runStatus(input: StatusInput, context: OperationContext): 
     return { run: run.name, folder: run.folder, partitions, setAsides, outcomes: ledger.outcomeCounts(), isFinished };
   } finally {
     ledger.close();
-  }
-}
-
-/** Counted by the ledger; why is told by a file that people may have moved away: then only that is not known. */
-async function reasonsOf(folder: string, { name, rejected, rejectedBytes }: PartitionCounters): Promise<Record<string, number>> {
-  if (rejected === 0) return {};
-  const path = join(folder, 'rejected', `${name}.ndjson`);
-  try {
-    return await readRejectedReasons(createReadStream(path, { end: rejectedBytes - 1 }));
-  } catch (thrown) {
-    if (systemCodeOf(thrown) === '') throw thrown;
-    return { unreadable: rejected };
   }
 }

@@ -62,7 +62,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   'source.row-refused': {
     means:
-      'With --strict, the first input row that gives no prompt stops the run. What was answered is committed, and the row is in no count.',
+      'With --strict, the first input row that gives no prompt, or the first prompt that has no room in the context, stops the run. What was answered is committed, and the row or prompt is in no count.',
     look: 'The message has the file, the line (or row), the reason and the beginning of the row.',
     do: 'Correct the row, or run without --strict: refused rows are then counted and named in `rejected/`, and never stop a run.',
   },
@@ -183,7 +183,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   'server.rejects': {
     means: `The server answers and refuses every request: a key, a model name or a field is wrong. ${SAME_COMMAND}`,
     look: 'The message has the status and the server’s own words.',
-    do: '401 or 403: `api-key: $NAME`. 404: the model’s name or the base path. 400: the field that the server names.',
+    do: '401 or 403: `api-key: $NAME`. 404: the model’s name or the base path. 400: the field that the server names. A context that is too short for max-tokens: lower it, or serve with a longer one.',
   },
   'server.gave-up': {
     means: `The server stayed away, or died again and again, and recovery was given up. ${SAME_COMMAND}`,

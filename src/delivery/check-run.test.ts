@@ -94,6 +94,8 @@ const WRONG: readonly (readonly [code: string, records: readonly unknown[], more
   ['tool-result-missing', [sampleRecord({ turns: [calling], flags: ['tool-result-missing'] })]],
   ['flags-differ', [sampleRecord({ turns: [calling] })]],
   ['flags-differ', [sampleRecord({ flags: ['tool-result-missing'] })]],
+  ['context-full', [sampleRecord({ messages: ['a', 'b'].map((text) => sampleMessage('user', text)), flags: ['context-full'] })]],
+  ['flags-differ', [sampleRecord({ flags: ['context-full'] })]],
   ['supervision-cut', [sampleRecord({ turns: [sampleTurn({ promptIds: numbers(4000) })] })]],
   ['row-cut', [sampleRecord({ turns: [sampleTurn({ promptIds: numbers(3998) })] })]],
   ['repetition-loop', [sampleRecord({ turns: [sampleTurn({ outputIds: [...Array(50).fill([20, 21, 22]).flat(), STOP_ID] })] })]],

@@ -5,6 +5,7 @@
  */
 import type { Message, ToolCall } from '../base/conversation.ts';
 import { formatCount } from '../base/units.ts';
+import { type Lengths, readContextRefusal } from './context-refusal.ts';
 import type { EngineRequest, IdsPromise, Outcome, Reply, ServerFacts, TurnReply, TurnRequest } from './dialect.ts';
 import { looseObject, textOf } from './loose-json.ts';
 import { readEnding, wrongFinish } from './read-ending.ts';
@@ -12,6 +13,8 @@ import { readIds } from './read-ids.ts';
 
 /** Characters of a server's own words: what a line of a table can hold. */
 const MOST_QUOTED = 300;
+/** … and of which more is looked at: white space, and the numbers in a sentence. */
+const MOST_READ = 10 * MOST_QUOTED;
 
 /** vLLM ≥ 0.10.2 and newer SGLang give the ids of prompt and answer for this field. */
 export const RETURN_TOKEN_IDS = { return_token_ids: true } as const;
@@ -68,7 +71,7 @@ function renderPlainSampling({ sampling, seed }: Pick<TurnRequest, 'sampling' | 
 }
 
 /** In OpenAI's spelling; an assistant that called tools, and the results, name each other. */
-function renderMessage({ role, content, toolCalls = [], toolCallId = '', name = '' }: Message): Record<string, unknown> {
+export function renderMessage({ role, content, toolCalls = [], toolCallId = '', name = '' }: Message): Record<string, unknown> {
   const calls = toolCalls.map((call) => ({
     id: call.id,
     type: 'function',
@@ -89,7 +92,7 @@ export interface Expected {
 }
 
 export function readChat(reply: TurnReply, { facts, maxTokens, ids: promise }: Expected): Outcome {
-  if (reply.status !== 200) return outcomeOfStatus(reply);
+  if (reply.status !== 200) return outcomeOfStatus(reply, { prompt: 0, answer: maxTokens, context: facts.contextTokens });
   if (reply.isCut === true) return malformed(`200 with more than ${formatCount(reply.body.length)} characters`);
   let answer: Record<string, unknown>;
   try {
@@ -106,7 +109,7 @@ export function readChat(reply: TurnReply, { facts, maxTokens, ids: promise }: E
   if (typeof text !== 'string') return malformed(`message.content is ${typeof text}, not text`);
   // The answer was taken away: the same question would end so again.
   if (choice['finish_reason'] === 'content_filter')
-    return { kind: 'refused', status: 200, because: 'the answer was withheld by a filter of the endpoint (content_filter)' };
+    return { kind: 'refused', status: 200, reason: 'answer-withheld', because: 'a filter of the endpoint (content_filter)' };
   const ending = readEnding(choice, ids, facts, maxTokens);
   if (ending === undefined) return malformed(wrongFinish(choice));
   const completed: Reply = {
@@ -120,7 +123,7 @@ export function readChat(reply: TurnReply, { facts, maxTokens, ids: promise }: E
 }
 
 /** What a status other than 200 means for this request and for those after it. */
-export function outcomeOfStatus(reply: TurnReply, wrongPlace = WRONG_PLACE): Outcome {
+export function outcomeOfStatus(reply: TurnReply, asked: Lengths = NOTHING_KNOWN, wrongPlace = WRONG_PLACE): Outcome {
   const { status } = reply;
   if (status === 401 || status === 403) return { kind: 'unauthorised', status, because: quoteReply(reply, REFUSED_KEY) };
   if (status === 404 || status === 405) return { kind: 'unauthorised', status, because: quoteReply(reply, wrongPlace) };
@@ -128,9 +131,21 @@ export function outcomeOfStatus(reply: TurnReply, wrongPlace = WRONG_PLACE): Out
   if (status === 408 || status === 409 || status === 425 || status === 429 || status === 503) {
     return { kind: 'overloaded', status, because, retryAfterMs: reply.retryAfterMs };
   }
-  if (status >= 400 && status < 500) return { kind: 'refused', status, because };
+  if (status >= 400 && status < 500) return refused(reply, asked);
   if (status >= 500) return { kind: 'failed', status, because };
   return { kind: 'malformed', status, because };
+}
+
+const NOTHING_KNOWN: Lengths = { prompt: 0, answer: 0, context: 0 };
+
+function refused(reply: TurnReply, asked: Lengths): Outcome {
+  const { status } = reply;
+  const context = readContextRefusal(sentenceOf(reply.body), reply.body, asked);
+  if (context === undefined) return { kind: 'refused', status, because: quoteReply(reply, '') };
+  const { reason, because } = context;
+  // The numbers first: sentences are long.
+  const words = `HTTP ${status}: ${errorText(reply.body, MOST_QUOTED - because.length)}`;
+  return { kind: 'refused', status, reason, because: because === '' ? words : `${because}; ${words}` };
 }
 
 const REFUSED_KEY = ' (the key is wrong or missing, or may not do this)';
@@ -143,6 +158,12 @@ function quoteReply(reply: TurnReply, hint: string): string {
 
 /** The server's own sentence, cut to a length that a table can hold. */
 export function errorText(body: string, most = MOST_QUOTED): string {
+  const oneLine = sentenceOf(body);
+  if (oneLine === '') return 'no text';
+  return oneLine.length > most ? `${oneLine.slice(0, most)}…` : oneLine;
+}
+
+function sentenceOf(body: string): string {
   let text = body;
   try {
     const parsed = looseObject(JSON.parse(body));
@@ -153,12 +174,10 @@ export function errorText(body: string, most = MOST_QUOTED): string {
     // not JSON: quote it as it is
   }
   // A body may have megabytes.
-  const oneLine = text
-    .slice(0, 10 * most)
+  return text
+    .slice(0, MOST_READ)
     .replace(/\s+/g, ' ')
     .trim();
-  if (oneLine === '') return 'no text';
-  return oneLine.length > most ? `${oneLine.slice(0, most)}…` : oneLine;
 }
 
 export function malformed(because: string): Outcome {

@@ -21,7 +21,7 @@ export const byCompletions: Continuation = {
     return { method: 'POST', path: '/v1/completions', body: JSON.stringify(body) };
   },
   read(reply, facts, turn) {
-    if (reply.status !== 200) return outcomeOfStatus(reply, NO_PATH);
+    if (reply.status !== 200) return outcomeOfStatus(reply, undefined, NO_PATH);
     const answer = parseLoose(reply.body);
     const choice = looseObject(Array.isArray(answer['choices']) ? answer['choices'][0] : undefined);
     return judge({ answer, choice, text: choice['text'] }, facts, turn);
@@ -36,7 +36,7 @@ export const byGenerate: Continuation = {
     return { method: 'POST', path: '/generate', body: JSON.stringify({ input_ids: soFar, sampling_params, stream: false }) };
   },
   read(reply, facts, turn) {
-    if (reply.status !== 200) return outcomeOfStatus(reply, NO_PATH);
+    if (reply.status !== 200) return outcomeOfStatus(reply, undefined, NO_PATH);
     const { text, output_ids: outputIds, meta_info: metaInfo } = parseLoose(reply.body);
     const meta = looseObject(metaInfo);
     const finish = looseObject(meta['finish_reason']);

@@ -1,6 +1,7 @@
 /**
  * What Aerie knows about one kind of engine. Pure: text in, values out; all I/O is in `server/` and `generation/`.
  */
+import type { ContextReason } from '../base/aside-reason.ts';
 import type { Message, ToolCall } from '../base/conversation.ts';
 import type { Sampling } from '../base/sampling.ts';
 
@@ -55,9 +56,15 @@ export interface Reply {
 }
 
 /**
+ * What a refusal is about, where that is known: the prompt or its answer has no room in the context, no prompt would have
+ * (then the run file or the server is wrong, and no prompt), or the endpoint keeps the answer to itself.
+ */
+export type RefusedReason = ContextReason | 'max-tokens-too-large' | 'answer-withheld';
+
+/**
  * How one attempt ended. Values, never exceptions.
  * - `completed`: an answer, verified; `finish: length` inside it means truncated.
- * - `refused`: this request can never succeed as it is (400: too long, bad field).
+ * - `refused`: this request can never succeed as it is (400: too long, bad field); `reason` where its words tell.
  * - `overloaded`: the server said later (408, 409, 425, 429, 503).
  * - `failed`: the server answered 5xx; it may be this prompt, it may be the server.
  * - `lost`: no answer (refused or reset connection, deadline, engine death); says nothing about the prompt alone.
@@ -67,7 +74,8 @@ export interface Reply {
  */
 export type Outcome =
   | { readonly kind: 'completed'; readonly reply: Reply }
-  | { readonly kind: 'refused' | 'failed' | 'malformed' | 'unauthorised'; readonly status: number; readonly because: string }
+  | { readonly kind: 'refused'; readonly status: number; readonly because: string; readonly reason?: RefusedReason }
+  | { readonly kind: 'failed' | 'malformed' | 'unauthorised'; readonly status: number; readonly because: string }
   | { readonly kind: 'overloaded'; readonly status: number; readonly because: string; readonly retryAfterMs: number }
   | { readonly kind: 'lost'; readonly because: string; readonly deadline: boolean }
   | { readonly kind: 'abandoned' };
@@ -147,6 +155,12 @@ export interface Dialect {
   readReply(reply: TurnReply, facts: ServerFacts, maxTokens: number): Outcome;
   /** undefined: the engine takes no ids. */
   readonly continuation: Continuation | undefined;
+  /** Asks how many tokens the prompt of a turn has, rendered as the turn would be. Left out: this engine cannot say. */
+  readonly countTokens?: {
+    render(turn: TurnRequest): EngineRequest;
+    /** undefined where the server does not answer as expected. */
+    read(reply: FactReply): number | undefined;
+  };
   renderDetokenize(ids: readonly number[]): EngineRequest;
   /** The text of the ids, or undefined where the server does not answer as expected. */
   readDetokenize(reply: FactReply): string | undefined;

@@ -3,8 +3,9 @@
  * in flight. It also keeps what the retry decision needs to tell a sick server from a poison prompt: who was answered
  * since when, how often a server was lost, and for how long nobody has been answered.
  */
+import { isContextReason } from '../base/aside-reason.ts';
 import { AerieError } from '../base/errors.ts';
-import type { OutcomeKind } from '../engine/dialect.ts';
+import type { Outcome } from '../engine/dialect.ts';
 import type { Clock } from '../host/host.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import type { KeptServer } from '../server/kept-server.ts';
@@ -62,9 +63,10 @@ export class Fleet {
 
   /**
    * Waits for a ready server; undefined when the signal aborts first. The servers are started by the first request: a run
-   * with nothing left to do starts none. Rejects when every server has failed.
+   * with nothing left to do starts none. Rejects when every server has failed. `above`: a context of more tokens than this is
+   * asked for, where a server has one.
    */
-  async choose(signal: AbortSignal): Promise<Endpoint | undefined> {
+  async choose(signal: AbortSignal, above = 0): Promise<Endpoint | undefined> {
     for (const server of this.#servers) server.start();
     while (!signal.aborted) {
       this.#refuseMixture();
@@ -72,7 +74,8 @@ export class Fleet {
       const chosen = chooseServer(
         this.#servers.map(({ name, endpoint }) => {
           const standing = this.#standingOf(name);
-          return { endpoint, inFlight: standing.inFlight, isSick: standing.isSick(nowMs) };
+          const hasRoom = above === 0 || (endpoint?.facts.contextTokens ?? 0) > above || !this.hasLongerContext(above);
+          return { endpoint: hasRoom ? endpoint : undefined, inFlight: standing.inFlight, isSick: standing.isSick(nowMs) };
         }),
       );
       if (chosen !== undefined) return chosen;
@@ -83,6 +86,11 @@ export class Fleet {
     return undefined;
   }
 
+  /** A server, ready or on its way back, has a context of more tokens than this. */
+  hasLongerContext(than: number): boolean {
+    return this.#servers.some(({ contextTokens, failure }) => failure === undefined && contextTokens > than);
+  }
+
   sent(endpoint: Endpoint): Sending {
     const standing = this.#standingOf(endpoint.server);
     standing.inFlight += 1;
@@ -91,19 +99,21 @@ export class Fleet {
     return sending;
   }
 
-  ended(sending: Sending, prompt: string, outcome: OutcomeKind): void {
+  ended(sending: Sending, prompt: string, outcome: Outcome): void {
     const { endpoint } = sending;
     const nowMs = this.#clock.elapsed();
     this.#sendings.delete(sending);
-    this.#standingOf(endpoint.server).ended(prompt, outcome, nowMs);
+    // A prompt that is too long says nothing about the server.
+    const isTooLong = outcome.kind === 'refused' && isContextReason(outcome.reason);
+    this.#standingOf(endpoint.server).ended(prompt, isTooLong ? 'abandoned' : outcome.kind, nowMs);
     const server = this.#servers.find(({ name }) => name === endpoint.server);
-    if (outcome === 'completed') {
+    if (outcome.kind === 'completed') {
       this.#troubleSinceMs = undefined;
       server?.answered();
-    } else if (outcome !== 'refused' && outcome !== 'abandoned') {
+    } else if (outcome.kind !== 'refused' && outcome.kind !== 'abandoned') {
       this.#troubleSinceMs ??= nowMs;
     }
-    if (outcome === 'lost' && server?.endpoint === endpoint) server.suspect();
+    if (outcome.kind === 'lost' && server?.endpoint === endpoint) server.suspect();
   }
 
   /** How many requests this server has answered, whoever asked. */

@@ -9,6 +9,7 @@
  * An answer that has begun is in flight until it is whole: a drain waits for its last piece.
  */
 
+import { type AsideReason, isContextReason } from '../base/aside-reason.ts';
 import type { Message } from '../base/conversation.ts';
 import { AerieError } from '../base/errors.ts';
 import { turnSeed } from '../base/ids.ts';
@@ -20,9 +21,18 @@ import type { RunSpec } from '../spec/run.ts';
 import { attempt, becauseOf } from './attempt.ts';
 import { type KeptTurn, makeTurn } from './conversation.ts';
 import type { Conversing } from './conversing.ts';
-import { decideAfterTrial, decideRetry, type Failure, needsProof, type RetryDecision, retryBudgetLeft } from './decide-retry.ts';
+import {
+  afterLength,
+  decideAfterTrial,
+  decideRetry,
+  type Failure,
+  needsProof,
+  type RetryDecision,
+  retryBudgetLeft,
+} from './decide-retry.ts';
 import type { Slot } from './gate.ts';
 import { GrowingAnswer, type GrowthLimits } from './growing-answer.ts';
+import { findTooLong } from './measure-prompt.ts';
 import type { PromptSettings } from './prompt-settings.ts';
 import { decodeIds } from './send-attempt.ts';
 import { Trouble } from './trouble.ts';
@@ -44,9 +54,21 @@ export interface Answered {
   readonly turn: Parcel<KeptTurn>;
   readonly endpoint: Endpoint;
 }
+/** `endpoint`: who would have answered. */
+export interface Unanswerable {
+  readonly kind: 'set-aside';
+  readonly reason: AsideReason;
+  readonly because: string;
+  readonly endpoint: Endpoint;
+}
 /** `left`: drained, given up or stopped; the lease is left for the next worker. */
-export type TurnEnd = Answered | { readonly kind: 'set-aside'; readonly because: string } | { readonly kind: 'left' };
-type Step = Answered | RetryDecision | { readonly kind: 'left' } | { readonly kind: 'more' };
+export type TurnEnd = Answered | Unanswerable | { readonly kind: 'left' };
+type Step =
+  | Answered
+  | Unanswerable
+  | Exclude<RetryDecision, { kind: 'set-aside' }>
+  | { readonly kind: 'left' }
+  | { readonly kind: 'more' };
 
 const LEFT = { kind: 'left' } as const;
 const MORE = { kind: 'more' } as const;
@@ -85,7 +107,7 @@ async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trou
   const { key, turns, before, slot } = asked;
   await slot.take();
   if (drain.aborted && answer.home === undefined) return LEFT;
-  const endpoint = answer.home ?? (await fleet.choose(drain));
+  const endpoint = answer.home ?? (await fleet.choose(drain, trouble.noRoomIn));
   if (endpoint === undefined) return LEFT;
   if (answer.room(endpoint) === 0) return await finish(asked, answer, context); // another server, with less room
   const answeredSince = fleet.answersOf(endpoint.server) > trouble.answersSeen(endpoint.server);
@@ -94,6 +116,8 @@ async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trou
     if (unproved !== undefined) return giveBack(slot, unproved);
   }
   const request = requestOf(asked, answer, endpoint, context.run);
+  const tooLong = answer.isBegun ? undefined : await findTooLong(endpoint, request, context);
+  if (tooLong !== undefined) return endAt(endpoint, afterLength(tooLong), trouble, context);
   const { outcome, sending } = await attempt({ ...key, turn: turns.length }, endpoint, request, context);
   if (outcome.kind === 'completed') {
     const reply = outcome.reply.take();
@@ -111,7 +135,18 @@ async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trou
   const failure = failureOf(outcome);
   const isOwn = trouble.note(failure, sending, fleet);
   if (isOwn) context.tally.retried();
-  return decideRetry(failure, trouble.history(fleet.deaths), standingOf(endpoint, context), context.random);
+  const decision = decideRetry(failure, trouble.history(fleet.deaths), standingOf(endpoint, context), context.random);
+  return endAt(endpoint, decision, trouble, context);
+}
+
+/** What has no room here is asked where the context is longer, before it is set aside. */
+function endAt(endpoint: Endpoint, decision: RetryDecision, trouble: Trouble, { fleet }: Conversing): Step {
+  if (decision.kind !== 'set-aside') return decision;
+  const { contextTokens } = endpoint.facts;
+  if (!isContextReason(decision.reason) || contextTokens === 0 || !fleet.hasLongerContext(contextTokens))
+    return { ...decision, endpoint };
+  trouble.noRoomIn = contextTokens;
+  return { kind: 'again', afterMs: 0 };
 }
 
 /** The answer is whole: its pieces become the one turn. */
@@ -162,6 +197,7 @@ function failureOf(outcome: Exclude<Outcome, { kind: 'completed' | 'abandoned' }
     outcome: outcome.kind,
     deadline: outcome.kind === 'lost' && outcome.deadline,
     because: becauseOf(outcome),
+    reason: outcome.kind === 'refused' ? outcome.reason : undefined,
     retryAfterMs: outcome.kind === 'overloaded' ? outcome.retryAfterMs : 0,
   };
 }

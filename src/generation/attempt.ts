@@ -32,7 +32,7 @@ export async function attempt(
   let outcome = readArrival(arrival, endpoint, request);
   if (outcome.kind === 'completed' && shouldVerifyText(tally.replied(endpoint.server)))
     outcome = await verified(outcome, endpoint, request, context);
-  fleet.ended(sending, `${partition}/${id}`, outcome.kind);
+  fleet.ended(sending, `${partition}/${id}`, outcome);
   tally.ended();
   committer.addAttempt({
     ...{ partition, id, turn, launch: endpoint.launch, startedAt, endedAt: clock.now(), outcome: outcome.kind },

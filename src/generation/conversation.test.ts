@@ -18,7 +18,7 @@ function reply(promptIds: readonly number[], outputIds: readonly number[], chang
 }
 
 const PARTS = {
-  ...{ prompt, partition: 'B1', isMissingToolResult: false, exactness: { exact: true, because: '' } },
+  ...{ prompt, partition: 'B1', ending: 'whole' as const, exactness: { exact: true, because: '' } },
   sampling: { temperature: 1, topP: 1, topK: 0, maxTokens: 9, seed: 0, stop: [] },
   provenance: {
     model: 'm',
@@ -80,7 +80,8 @@ test('what a reader must know of a record stands in its flags', () => {
     return makeRecord({ ...PARTS, turns }).flags;
   };
   expect(flags(reply([1], [2]))).toEqual([]);
-  expect(makeRecord({ ...PARTS, turns: [], isMissingToolResult: true }).flags).toEqual(['tool-result-missing']);
+  for (const ending of ['tool-result-missing', 'context-full'] as const)
+    expect(makeRecord({ ...PARTS, turns: [], ending }).flags).toEqual([ending]);
   expect(flags(reply([1], [2], { finish: 'length' }))).toEqual(['truncated']);
   expect(flags(reply([1], [2]), reply([7, 8], [2]))).toEqual(['history-retokenised']);
   expect(flags(reply([1], [2], { text: ' \n' }))).toEqual(['empty-answer']);

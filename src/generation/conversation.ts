@@ -40,12 +40,14 @@ export function idsThrough(before: readonly number[], { continues, promptIds, ou
   return [...before.slice(0, continues), ...promptIds, ...outputIds];
 }
 
+/** How a conversation came to its end: with its last turn; or early, and its record is flagged so. */
+export type Ending = 'whole' | Extract<RecordFlag, 'tool-result-missing' | 'context-full'>;
+
 export interface RecordParts {
   readonly prompt: Prompt;
   readonly partition: string;
   readonly turns: readonly KeptTurn[];
-  /** The conversation ended early: the model called a tool, and the source has no result for it. */
-  readonly isMissingToolResult: boolean;
+  readonly ending: Ending;
   readonly exactness: Exactness;
   readonly sampling: Sampling;
   readonly provenance: Provenance;
@@ -62,7 +64,7 @@ export function makeRecord(parts: RecordParts): TrainingRecord {
     turns: parts.turns,
     exact: inexactBecause === '',
     inexactBecause,
-    flags: flagsOf(parts.turns, parts.isMissingToolResult, inexactBecause === ''),
+    flags: flagsOf(parts.turns, parts.ending, inexactBecause === ''),
     sampling: parts.sampling,
     provenance: parts.provenance,
   };
@@ -75,12 +77,12 @@ function whyInexact({ turns, exactness }: RecordParts): string {
   return silent === -1 ? '' : `${turns[silent]?.server ?? 'a server'} gave turn ${silent + 1} as text, without token ids`;
 }
 
-function flagsOf(turns: readonly KeptTurn[], isMissingToolResult: boolean, isExact: boolean): RecordFlag[] {
+function flagsOf(turns: readonly KeptTurn[], ending: Ending, isExact: boolean): RecordFlag[] {
   const flags: RecordFlag[] = [];
   if (turns.some(({ finish }) => finish === 'length')) flags.push('truncated');
   if (isExact && turns.some((turn, at) => at > 0 && turn.continues === 0)) flags.push('history-retokenised');
   if (turns.some(({ text, toolCalls }) => text.trim() === '' && toolCalls.length === 0)) flags.push('empty-answer');
-  if (isMissingToolResult) flags.push('tool-result-missing');
+  if (ending !== 'whole') flags.push(ending);
   if (turns.some(({ pieces }) => pieces !== undefined)) flags.push('continued');
   return flags;
 }

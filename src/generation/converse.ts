@@ -3,14 +3,16 @@
  * kept and, at the end, a record. The slot is kept between turns and given back at the last reply, before anything is
  * written. Nothing here touches a disk: turns, records and asides go to the committer.
  */
+import { ASIDE_EXPLANATION, isContextReason } from '../base/aside-reason.ts';
 import type { Prompt } from '../base/conversation.ts';
+import { AerieError } from '../base/errors.ts';
 import type { Lease } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { answerTokens } from '../shard/record.ts';
 import { renderRecord } from '../shard/render-record.ts';
 import { findNextTurn } from '../shard/walk-conversation.ts';
-import { answerTurn } from './answer-turn.ts';
-import { idsAfter, idsThrough, type KeptTurn, makeRecord } from './conversation.ts';
+import { answerTurn, type Unanswerable } from './answer-turn.ts';
+import { type Ending, idsAfter, idsThrough, type KeptTurn, makeRecord } from './conversation.ts';
 import type { Conversing } from './conversing.ts';
 import type { Slot } from './gate.ts';
 import { type PromptSettings, settingsOf } from './prompt-settings.ts';
@@ -27,7 +29,7 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
     while (next.kind === 'ask') {
       const asked = { key: lease, messages: next.messages, tools: prompt.tools, settings, turns, before, slot };
       const end = await answerTurn(asked, context);
-      if (end.kind === 'set-aside') setAside(lease, turns, end.because, context);
+      if (end.kind === 'set-aside') endEarly({ lease, prompt, settings, turns, ending: 'context-full' }, end, context);
       if (end.kind !== 'answered') return;
       const turn = end.turn.take();
       const answers = [...turns, turn];
@@ -37,10 +39,8 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
       context.tally.answered(lease.partition, countsOf([turn]));
       answered += 1;
       if (isDropped) return drop(lease, answers, end.endpoint, context);
-      if (next.kind === 'over') {
-        const { isMissingToolResult } = next;
-        return keepRecord({ lease, prompt, settings, turns: answers, isMissingToolResult }, end.endpoint, context);
-      }
+      if (next.kind === 'over')
+        return keepRecord({ lease, prompt, settings, turns: answers, ending: endingOf(next) }, end.endpoint, context);
       keepLastTurn(lease, answers, end.endpoint, context);
       turns = answers;
       before = idsThrough(before, turn);
@@ -49,6 +49,10 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
     slot.leave();
     context.tally.left(lease.partition, lease.turns - answered);
   }
+}
+
+function endingOf({ isMissingToolResult }: { readonly isMissingToolResult: boolean }): Ending {
+  return isMissingToolResult ? 'tool-result-missing' : 'whole';
 }
 
 function dropsTruncated({ run }: Conversing, partition: string): boolean {
@@ -76,13 +80,13 @@ interface Finished {
   readonly prompt: Prompt;
   readonly settings: PromptSettings;
   readonly turns: readonly KeptTurn[];
-  readonly isMissingToolResult: boolean;
+  readonly ending: Ending;
 }
 
 function keepRecord(finished: Finished, endpoint: Endpoint, context: Conversing): void {
-  const { lease, prompt, settings, turns, isMissingToolResult } = finished;
+  const { lease, prompt, settings, turns, ending } = finished;
   const record = makeRecord({
-    ...{ prompt, partition: lease.partition, turns, isMissingToolResult, sampling: settings.sampling },
+    ...{ prompt, partition: lease.partition, turns, ending, sampling: settings.sampling },
     exactness: endpoint.dialect.exactness(endpoint.facts),
     provenance: context.provenanceOf(endpoint),
   });
@@ -96,11 +100,39 @@ function keepRecord(finished: Finished, endpoint: Endpoint, context: Conversing)
   if (replaces !== undefined) context.tally.lost(partition, { ...replaces, answers: replaces.turns });
 }
 
-function setAside(lease: Lease, turns: readonly KeptTurn[], because: string, { committer, tally }: Conversing): void {
+/**
+ * A turn that will not be answered. Where only the context is full, the turns before it are a conversation of their own, and
+ * are paid for: they become the record. A new attempt must not take the place of a record that may be longer.
+ */
+function endEarly(finished: Finished, end: Unanswerable, context: Conversing): void {
+  const { lease, turns } = finished;
+  const isFull = isContextReason(end.reason);
+  if (isFull && turns.length > 0 && lease.replaces === undefined) keepRecord(finished, end.endpoint, context);
+  else if (isFull && context.isStrict) context.stop(promptRefused(lease, end));
+  else setAside(lease, turns, end, context);
+}
+
+function promptRefused({ partition, id }: Lease, { reason, because }: Unanswerable): AerieError {
+  return new AerieError('source.row-refused', `Prompt ${partition}/${id} is refused: ${reason}.`, {
+    because,
+    remedy: `${ASIDE_EXPLANATION[reason].next.replaceAll(' --retry-failed', '')}; or leave out --strict: such prompts are then set aside and counted.`,
+    facts: { partition, id, reason },
+  });
+}
+
+function setAside(
+  lease: Lease,
+  turns: readonly KeptTurn[],
+  { reason, because }: Unanswerable,
+  { committer, tally }: Conversing,
+): void {
   const { partition, id, fence } = lease;
   // A new attempt that fails costs its prompt nothing: the record it should have replaced stays.
   const kind = lease.replaces === undefined ? 'prompt.set-aside' : 'prompt.kept';
-  committer.addAside({ partition, id, fence, because }, { kind, subject: `${partition}/${id}`, facts: { because } });
+  committer.addAside(
+    { partition, id, fence, reason, because },
+    { kind, subject: `${partition}/${id}`, facts: { reason, because } },
+  );
   tally.lost(partition, countsOf(turns));
 }
 

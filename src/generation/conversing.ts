@@ -12,6 +12,8 @@ import type { Trials } from './trial.ts';
 
 export interface Conversing {
   readonly run: RunSpec;
+  /** The first prompt that has no room in the context stops the run. */
+  readonly isStrict: boolean;
   readonly fleet: Fleet;
   readonly gate: Gate;
   /** One at a time: prompts that were in flight at several server deaths. */

@@ -33,6 +33,21 @@ test.each([
   ['refused, and others are answered', failure('refused'), { refusals: 1 }, {}, 'set-aside'],
   ['refused, and nobody was ever answered', failure('refused'), { refusals: 1 }, { everCompleted: false }, 'again'],
   ['refused, as twenty others in a row', failure('refused'), { refusals: 1 }, { refusalsInARow: 20 }, 'again'],
+  [
+    'longer than the context, and nobody was ever answered',
+    failure('refused', { reason: 'longer-than-context' }),
+    {},
+    { everCompleted: false },
+    'set-aside',
+  ],
+  [
+    'no room for the answer, as twenty others',
+    failure('refused', { reason: 'no-room-for-answer' }),
+    {},
+    { refusalsInARow: 20 },
+    'set-aside',
+  ],
+  ['no prompt has room', failure('refused', { reason: 'max-tokens-too-large' }), {}, {}, 'stop'],
   ['later', failure('overloaded'), { overloads: 50 }, {}, 'again'],
   ['later, and nothing is answered for ever', failure('overloaded'), { overloads: 50 }, AWAY, 'stop'],
   ['later, because long answers are worked on', failure('overloaded'), { overloads: 50 }, { ...AWAY, isWorking: true }, 'again'],
@@ -60,6 +75,18 @@ test.each([
   ['the same for ever', failure('lost'), { losses: 8, blamedLosses: 6, deathsWithout: 99 }, {}, 'set-aside'],
 ] as const)('%s', (_what, outcome, history, standing, kind) => {
   expect(decide(outcome, history, standing).kind).toBe(kind);
+});
+
+test('what is set aside has the name of its reason', () => {
+  const reasonOf = (outcome: Failure, history: Partial<TurnHistory>) => {
+    const decision = decide(outcome, history);
+    return decision.kind === 'set-aside' ? decision.reason : decision.kind;
+  };
+  expect(reasonOf(failure('refused'), { refusals: 1 })).toBe('refused');
+  expect(reasonOf(failure('refused', { reason: 'answer-withheld' }), { refusals: 1 })).toBe('answer-withheld');
+  expect(reasonOf(failure('refused', { reason: 'longer-than-context' }), {})).toBe('longer-than-context');
+  expect(reasonOf(failure('lost'), { losses: 6, blamedLosses: 4 })).toBe('poison-kills');
+  expect(reasonOf(failure('failed'), { failures: 4, blamedFailures: 4 })).toBe('poison-fails');
 });
 
 test('a server that answers nobody is given up, resumable; one that refuses everybody is not what was asked for', () => {

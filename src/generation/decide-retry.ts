@@ -8,7 +8,9 @@
  * answered, a trial question gives the evidence (`needsProof`, `trial.ts`). A server that answers nobody for longer
  * than the run's patience ends the run, resumable.
  */
-import type { OutcomeKind } from '../engine/dialect.ts';
+import { type AsideReason, isContextReason } from '../base/aside-reason.ts';
+import type { ContextRefusal } from '../engine/context-refusal.ts';
+import type { OutcomeKind, RefusedReason } from '../engine/dialect.ts';
 
 /** Times a prompt may fail by itself (5xx, malformed, own deadline) before it is set aside: transient faults rarely repeat thrice. */
 export const MOST_BLAMED_FAILURES = 4;
@@ -32,6 +34,8 @@ export interface Failure {
   readonly outcome: Exclude<OutcomeKind, 'completed' | 'abandoned'>;
   /** The attempt ended at its own deadline. */
   readonly deadline: boolean;
+  /** Of a refusal, where the server's words tell. */
+  readonly reason?: RefusedReason | undefined;
   readonly because: string;
   readonly retryAfterMs: number;
 }
@@ -63,7 +67,7 @@ export interface ServerStanding {
 
 export type RetryDecision =
   | { readonly kind: 'again'; readonly afterMs: number }
-  | { readonly kind: 'set-aside'; readonly because: string }
+  | { readonly kind: 'set-aside'; readonly reason: AsideReason; readonly because: string }
   | { readonly kind: 'stop'; readonly code: 'server.rejects' | 'server.gave-up'; readonly because: string };
 
 export function decideRetry(
@@ -76,8 +80,7 @@ export function decideRetry(
     case 'unauthorised':
       return { kind: 'stop', code: 'server.rejects', because: failure.because };
     case 'refused':
-      if (!standing.everCompleted || standing.refusalsInARow >= REFUSALS_UNTIL_PROOF) return again(history.refusals, random);
-      return { kind: 'set-aside', because: `refused: ${failure.because}` };
+      return afterRefusal(failure, history, standing, random);
     case 'overloaded':
       if (isGivenUp(failure, standing)) return gaveUp(failure, standing);
       return {
@@ -111,13 +114,32 @@ export function decideAfterTrial(
   return again(trials, random);
 }
 
+/** A turn whose lengths are known to be too large, by the server's refusal or before it was sent. */
+export function afterLength({ reason, because }: ContextRefusal): RetryDecision {
+  if (reason === 'max-tokens-too-large') return { kind: 'stop', code: 'server.rejects', because };
+  return { kind: 'set-aside', reason, because };
+}
+
+/** Lengths speak for themselves; for any other refusal, the server must serve others. */
+function afterRefusal(
+  { reason, because }: Failure,
+  history: TurnHistory,
+  standing: ServerStanding,
+  random: () => number,
+): RetryDecision {
+  if (reason === 'max-tokens-too-large' || isContextReason(reason)) return afterLength({ reason, because });
+  if (!standing.everCompleted || standing.refusalsInARow >= REFUSALS_UNTIL_PROOF) return again(history.refusals, random);
+  return { kind: 'set-aside', reason: reason ?? 'refused', because };
+}
+
 function afterLoss(failure: Failure, history: TurnHistory, random: () => number): RetryDecision {
   const { losses, blamedLosses, deathsWithout } = history;
   const isLikely = blamedLosses >= MOST_BLAMED_LOSSES && blamedLosses > deathsWithout;
   if (isLikely || blamedLosses >= MOST_BLAMED_LOSSES_OF_ALL) {
     return {
       kind: 'set-aside',
-      because: `poison: the server was lost ${losses} times with this prompt in flight; the last: ${failure.because}`,
+      reason: 'poison-kills',
+      because: `the server was lost ${losses} times with this prompt in flight; the last: ${failure.because}`,
     };
   }
   // The wait for a server that is away, and the trial question, come on top: no need to double up to half a minute.
@@ -128,7 +150,8 @@ function afterOwnFailure(failure: Failure, history: TurnHistory, standing: Serve
   if (history.blamedFailures >= MOST_BLAMED_FAILURES) {
     return {
       kind: 'set-aside',
-      because: `poison: failed ${history.blamedFailures} times while others were answered; the last: ${failure.because}`,
+      reason: 'poison-fails',
+      because: `failed ${history.blamedFailures} times while others were answered; the last: ${failure.because}`,
     };
   }
   if (standing.retryBudgetLeft <= 0) {

@@ -30,6 +30,7 @@ import { Trials } from './trial.ts';
 
 export interface SessionOptions {
   readonly run: RunSpec;
+  readonly isStrict: boolean;
   readonly ledger: Ledger;
   readonly fleet: Fleet;
   readonly committer: Committer;

@@ -53,7 +53,7 @@ export class Trials {
     const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
     const sending = fleet.sent(endpoint);
     const outcome = readArrival(await sendTurn(endpoint, request, { deadlineMs, abort, clock }), endpoint, request);
-    fleet.ended(sending, '(trial)', outcome.kind);
+    fleet.ended(sending, '(trial)', outcome);
     return outcome;
   }
 }

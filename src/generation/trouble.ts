@@ -1,10 +1,13 @@
 /** What has gone wrong with one turn so far, and what the servers answered meanwhile: the facts behind `decide-retry.ts`. */
+import { isContextReason } from '../base/aside-reason.ts';
 import type { Sending } from '../fleet/fleet.ts';
 import { type Failure, LOSSES_UNTIL_SUSPECT, type TurnHistory } from './decide-retry.ts';
 
 export class Trouble {
   /** Trial questions that were not answered. */
   trials = 0;
+  /** This turn has no room in a context of so many tokens. */
+  noRoomIn = 0;
   #failures = 0;
   #blamedFailures = 0;
   #losses = 0;
@@ -35,6 +38,7 @@ export class Trouble {
       this.#overloads += 1;
       return false;
     }
+    if (isContextReason(failure.reason)) return false; // its lengths are all that it is about
     const answers = fleet.answersOf(endpoint.server);
     const isBlamed = answers > (this.#seen.get(endpoint.server) ?? answersBefore);
     this.#seen.set(endpoint.server, answers);

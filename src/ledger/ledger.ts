@@ -9,6 +9,7 @@
  * After `disk.failed` it is unknown whether the last transaction is on disk: leave the shards as they are and open again. Calls are synchronous on purpose: a group
  * commit stalls the loop for 4 ms at the 99th percentile, a worker thread would cost more than it saves.
  */
+import type { AsideReason } from '../base/aside-reason.ts';
 import type { Event, Facts, Happening } from '../base/events.ts';
 import type { SourcePin } from '../dataset/source-pin.ts';
 
@@ -137,11 +138,13 @@ export interface AttemptRow extends PromptKey {
 
 export interface SetAside extends PromptKey {
   readonly fence: number;
+  readonly reason: AsideReason;
+  /** In numbers and in the server's own words. */
   readonly because: string;
 }
 
 /** As `SetAside`, for an answer that the run does not want: no record, no reason to look at. */
-export type Drop = Omit<SetAside, 'because'>;
+export type Drop = Omit<SetAside, 'reason' | 'because'>;
 
 /**
  * Applied in this order: attempts, turns, records, asides, drops. So one commit may finish a turn and set its prompt aside: the
@@ -189,6 +192,7 @@ export interface LiveRecord extends PromptKey {
 }
 
 export interface AsideRow extends PromptKey {
+  readonly reason: AsideReason;
   readonly because: string;
 }
 
@@ -240,7 +244,10 @@ export interface Ledger {
   sealShard(partition: string, shard: number, sha256: string, happening: Happening): readonly Event[];
   /** In the order of the files, read in pages: commits may happen meanwhile. */
   liveRecords(partition: string): Iterable<LiveRecord>;
-  setAsides(partition: string): readonly AsideRow[];
+  /** The first of them in the order of the source; all unless told. */
+  setAsides(partition: string, most?: number): readonly AsideRow[];
+  /** How many prompts of a partition are set aside for each reason; none for a reason that is not there. */
+  asideCounts(partition: string): Readonly<Partial<Record<AsideReason, number>>>;
   /** How many attempts ended in each outcome. */
   outcomeCounts(): Readonly<Record<string, number>>;
   close(): void;

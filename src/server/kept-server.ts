@@ -55,6 +55,7 @@ export class KeptServer {
   /** The last lines of a process that has ended. */
   #evidence: readonly string[] = [];
   #wasReady = false;
+  #contextTokens = 0;
   #started = false;
 
   constructor(options: KeptServerOptions) {
@@ -75,6 +76,11 @@ export class KeptServer {
   /** It has been ready at least once. */
   get wasReady(): boolean {
     return this.#wasReady;
+  }
+
+  /** Its context when it was last ready; 0 = not known. */
+  get contextTokens(): number {
+    return this.#contextTokens;
   }
 
   /** The process id of a launched server, for people who look for it. */
@@ -213,6 +219,7 @@ export class KeptServer {
     const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers });
     const endpoint = { server: this.name, dialect, facts, launch, turns, control: control.client };
     this.#endpoint = endpoint;
+    this.#contextTokens = facts.contextTokens;
     onReady(endpoint);
     return endpoint;
   }

@@ -37,7 +37,15 @@ export interface RecordTurn {
   readonly server: string;
 }
 
-export const RECORD_FLAGS = ['truncated', 'history-retokenised', 'empty-answer', 'tool-result-missing', 'continued'] as const;
+/** `tool-result-missing`, `context-full`: the conversation ends before its last turn; a result is not in the source, or the next turn has no room. */
+export const RECORD_FLAGS = [
+  'truncated',
+  'history-retokenised',
+  'empty-answer',
+  'tool-result-missing',
+  'context-full',
+  'continued',
+] as const;
 export type RecordFlag = (typeof RECORD_FLAGS)[number];
 
 export interface Provenance {

@@ -27,6 +27,14 @@ test('each user message is asked with everything before it, and with the modelâ€
   expect(joinConversation(prompt, [says('A'), says('B')]).map(({ content }) => content)).toEqual(['s', 'a', 'A', 'b', 'B']);
 });
 
+test('a conversation that ended before its last turn is joined up to its last answer', () => {
+  const prompt = [system, user('a'), user('b'), result('r'), user('c')];
+  const said = (answers: readonly GivenAnswer[]) => joinConversation(prompt, answers).map(({ content }) => content);
+  expect(said([])).toEqual([]);
+  expect(said([says('A')])).toEqual(['s', 'a', 'A']);
+  expect(said([says('A'), calls('look')])).toEqual(['s', 'a', 'A', 'b', '']);
+});
+
 test('a given answer is not asked for again', () => {
   const prompt = [user('a'), given('A'), user('b')];
   expect(countTurns(prompt)).toBe(1);

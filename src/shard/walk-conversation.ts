@@ -24,9 +24,10 @@ export function findNextTurn(messages: readonly Message[], answers: readonly Giv
   return { kind: 'over', isMissingToolResult: end === 'tool-result-missing' };
 }
 
-/** Everything that was said, answers included. */
+/** Everything that was said, up to the last answer where the conversation ended before its last turn. */
 export function joinConversation(messages: readonly Message[], answers: readonly GivenAnswer[]): Message[] {
-  return walk(messages, answers).conversation;
+  const { conversation, end, answered } = walk(messages, answers);
+  return end === 'ask' ? conversation.slice(0, answered) : conversation;
 }
 
 /** The most answers the prompt can ask for: one after each user message to be answered, one more after each tool result. */
@@ -45,12 +46,15 @@ export function countTurns(messages: readonly Message[]): number {
 
 interface Walk {
   readonly conversation: Message[];
+  /** Its messages up to the last generated answer. */
+  readonly answered: number;
   readonly end: 'ask' | 'done' | 'tool-result-missing';
 }
 
 function walk(messages: readonly Message[], answers: readonly GivenAnswer[]): Walk {
   const conversation: Message[] = [];
   let used = 0;
+  let answered = 0;
   let at = 0;
   const resultsHere = () => {
     let end = at;
@@ -64,18 +68,19 @@ function walk(messages: readonly Message[], answers: readonly GivenAnswer[]): Wa
     if (!isAsked(message, messages[at])) continue;
     for (;;) {
       const answer = answers[used];
-      if (answer === undefined) return { conversation, end: 'ask' };
+      if (answer === undefined) return { conversation, answered, end: 'ask' };
       used += 1;
       conversation.push(answerMessage(answer));
+      answered = conversation.length;
       if (answer.toolCalls.length === 0) break;
       const results = matchResults(answer.toolCalls, resultsHere());
-      if (results === undefined) return { conversation, end: 'tool-result-missing' };
+      if (results === undefined) return { conversation, answered, end: 'tool-result-missing' };
       conversation.push(...results);
       at += results.length;
     }
     at += resultsHere().length;
   }
-  return { conversation, end: 'done' };
+  return { conversation, answered, end: 'done' };
 }
 
 /** Is an answer generated between these two messages? */

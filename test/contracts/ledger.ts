@@ -223,11 +223,29 @@ export function describeLedger(name: string, openLedger: OpenLedger): void {
         ledger.commit(
           commitOf({
             turns: [turnOf(lease, 0, { tokens: 30, truncated: true })],
-            asides: [{ ...lease, because: 'poison: failed 5 times' }],
+            asides: [{ ...lease, reason: 'poison-fails', because: 'failed 5 times' }],
           }),
         );
         expect(counters()).toMatchObject({ spentTokens: 0, generatedTokens: 30, answers: 0, truncated: 0, aside: 1, leased: 0 });
-        expect(ledger.setAsides('B1')).toEqual([{ partition: 'B1', id: 'p0', because: 'poison: failed 5 times' }]);
+        const aside = { partition: 'B1', id: 'p0', reason: 'poison-fails', because: 'failed 5 times' };
+        expect(ledger.setAsides('B1')).toEqual([aside]);
+      });
+
+      test('prompts set aside are counted by their reason, in their own partition, and the first of them can be had', () => {
+        begin(4);
+        ledger.declarePartitions([{ name: 'B2', budget: 0, limit: 0 }]);
+        const reasons = ['longer-than-context', 'poison-kills', 'longer-than-context', 'refused'] as const;
+        const asides = ledger
+          .lease('B1', 4)
+          .map((lease, at) => ({ ...lease, reason: reasons[at] ?? 'refused', because: `${at}` }));
+        ledger.commit(commitOf({ asides }));
+        expect(ledger.asideCounts('B1')).toEqual({ 'longer-than-context': 2, 'poison-kills': 1, refused: 1 });
+        expect([ledger.asideCounts('B2'), ledger.setAsides('B2')]).toEqual([{}, []]);
+        expect(ledger.setAsides('B1', 2).map(({ id, reason }) => [id, reason])).toEqual([
+          ['p0', 'longer-than-context'],
+          ['p1', 'poison-kills'],
+        ]);
+        expect(ledger.setAsides('B1')).toHaveLength(4);
       });
 
       test('attempts are counted by outcome, and what they wasted is generated and never spent', () => {
@@ -313,7 +331,7 @@ export function describeLedger(name: string, openLedger: OpenLedger): void {
           ledger.supersede('B1', ['p0'], 'x');
           const [lease] = ledger.lease('B1', 1) as [Lease];
           const turns = [turnOf(lease, 0, { tokens: 15 })];
-          ledger.commit(commitOf({ turns, [kind]: [{ ...lease, because: 'poison' }] }));
+          ledger.commit(commitOf({ turns, [kind]: [{ ...lease, reason: 'poison-fails', because: 'x' }] }));
           expect(counters()).toEqual(before);
           expect(live()).toEqual([
             ['p0', 0],
@@ -344,12 +362,14 @@ export function describeLedger(name: string, openLedger: OpenLedger): void {
         begin(3);
         const leases = ledger.lease('B1', 3) as [Lease, Lease, Lease];
         const record = recordOf(leases[2]);
-        ledger.commit(commitOf({ asides: [{ ...leases[0], because: 'HTTP 400' }], drops: [leases[1]], records: [record] }));
+        const aside = { ...leases[0], reason: 'refused' as const, because: 'HTTP 400' };
+        ledger.commit(commitOf({ asides: [aside], drops: [leases[1]], records: [record] }));
+        expect(ledger.asideCounts('B1')).toEqual({ refused: 1 });
         const { events, ...counts } = ledger.requeue('B1');
         expect(counts).toEqual({ aside: 1, dropped: 1 });
         expect(events).toMatchObject([{ kind: 'partition.requeued', subject: 'B1', facts: counts }]);
         expect(counters()).toMatchObject({ waiting: 2, aside: 0, dropped: 0, done: 1 });
-        expect(ledger.setAsides('B1')).toEqual([]);
+        expect([ledger.setAsides('B1'), ledger.asideCounts('B1')]).toEqual([[], {}]);
         expect(ledger.lease('B1', 9).map(({ id, round }) => [id, round])).toEqual([
           ['p0', 0],
           ['p1', 1],

@@ -45,9 +45,9 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'partition.requeued':
       return `${subject}: asked again, ${count('aside')} set aside and ${count('dropped')} dropped`;
     case 'prompt.kept':
-      return `${subject}: its record stays, the new attempt came to nothing: ${String(facts['because'])}`;
+      return `${subject}: its record stays, the new attempt came to nothing: ${String(facts['reason'])}: ${String(facts['because'])}`;
     case 'prompt.set-aside':
-      return `${subject}: set aside, ${String(facts['because'])}`;
+      return `${subject}: set aside, ${String(facts['reason'])}: ${String(facts['because'])}`;
     case 'policy.checked':
       return `${subject}: policy ${String(facts['rule'])} ${facts['kept'] === true ? 'kept' : 'BROKEN'}, ${String(facts['because'])}`;
     case 'run.finished':

@@ -3,6 +3,7 @@ import type { RunReport } from '../../app/run.ts';
 import { formatCount, formatDuration } from '../../base/units.ts';
 import { countOf } from './count-of.ts';
 import { renderPartitions } from './partitions.ts';
+import { renderReasons } from './reasons.ts';
 
 export function renderRun(report: RunReport): string {
   const { session, folder } = report;
@@ -10,6 +11,7 @@ export function renderRun(report: RunReport): string {
   return [
     renderPartitions(report.partitions),
     '',
+    ...renderReasons(report.partitions, report.folder),
     `made    ${session.records === 0 ? 'nothing: nothing was left to do' : made}`,
     ...renderLeft(report),
     `folder  ${folder}`,

@@ -155,6 +155,11 @@ export const FINDINGS = {
     sentence: 'end with a tool call for which the source has no result',
     next: `add the results to the source, or ${leaveOut('tool-result-missing')}`,
   },
+  'context-full': {
+    severity: 'warning',
+    sentence: 'end before their last turn, which had no room in the context of the server',
+    next: `with a longer context: ${askAgain('context-full')}`,
+  },
   'history-stripped': {
     severity: 'warning',
     sentence: 'have earlier reasoning that the template drops from the history: each turn becomes a row of its own',

@@ -37,8 +37,10 @@ function findInOrder(record: TrainingRecord): FindingCode[] {
   const first = messages.findIndex(({ role }) => role !== 'system');
   const isOpened = messages[first]?.role === 'user' && messages.slice(first).every(({ role }) => role !== 'system');
   const end = findNextTurn(messages, turns);
-  if (!isOpened || end.kind === 'ask' || findNextTurn(messages, turns.slice(0, -1)).kind === 'over') return ['message-order'];
-  if (end.isMissingToolResult !== flags.includes('tool-result-missing')) return ['flags-differ'];
+  const isFull = flags.includes('context-full');
+  if (!isOpened || findNextTurn(messages, turns.slice(0, -1)).kind === 'over') return ['message-order'];
+  if (end.kind === 'ask') return isFull && turns.length > 0 ? ['context-full'] : ['message-order'];
+  if (isFull || end.isMissingToolResult !== flags.includes('tool-result-missing')) return ['flags-differ'];
   return end.isMissingToolResult ? ['tool-result-missing'] : [];
 }
 

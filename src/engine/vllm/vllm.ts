@@ -4,6 +4,7 @@
  */
 import { RETURN_TOKEN_IDS, readChat, renderChat } from '../chat-completion.ts';
 import { byCompletions } from '../continuations.ts';
+import { COUNT_TOKENS } from '../count-tokens.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
 import { type Dialect, type IdsPromise, type ServerFacts, UNKNOWN_FACTS } from '../dialect.ts';
 import { parseLoose, textOf } from '../loose-json.ts';
@@ -31,6 +32,7 @@ export const vllm: Dialect = {
   renderTurn: (turn, facts) => renderChat(turn, { idFields: promiseOf(facts) === 'never' ? {} : RETURN_TOKEN_IDS }),
   readReply: (reply, facts, maxTokens) => readChat(reply, { facts, maxTokens, ids: promiseOf(facts) }),
   continuation: byCompletions,
+  countTokens: COUNT_TOKENS,
   renderDetokenize,
   readDetokenize: readDetokenized,
   exactness(facts) {

@@ -8,12 +8,13 @@
  * All but the two that read run inside a transaction and throw `bug` on what the caller should have known; the transaction is then
  * rolled back, so nothing of the commit is there.
  */
+import type { AsideReason } from '../../base/aside-reason.ts';
 import { bug } from '../../base/errors.ts';
 import type { AsideRow, AttemptRow, Commit, CommittedRecord, Drop, FinishedTurn, PromptKey, SetAside } from '../ledger.ts';
 import type { Database } from './database.ts';
 import { staleFence } from './leases.ts';
 import { CounterChanges, partitionOrdinal } from './partitions.ts';
-import { number, text } from './row.ts';
+import { number, type Row, text } from './row.ts';
 import { ShardChanges } from './shards.ts';
 import { supersedeRecord } from './superseding.ts';
 
@@ -145,9 +146,9 @@ function setPromptAside(database: Database, changes: CounterChanges, aside: SetA
     keepOldRecord(database, changes, prompt);
     return;
   }
-  database.run('INSERT INTO asides (prompt, because) VALUES (:prompt, :because)', {
-    prompt: prompt.ordinal,
-    because: aside.because,
+  const { reason, because } = aside;
+  database.run('INSERT INTO asides (prompt, reason, because) VALUES (:prompt, :reason, :because)', {
+    ...{ prompt: prompt.ordinal, reason, because },
   });
   endLease(database, prompt, 'aside');
   changes.add(prompt.partition, { leased: -1, aside: 1 });
@@ -184,13 +185,27 @@ function takeTurns(database: Database, prompt: LeasedPrompt): { tokens: number; 
   return taken;
 }
 
-export function readSetAsides(database: Database, partition: string): readonly AsideRow[] {
+export function readSetAsides(database: Database, partition: string, most: number): readonly AsideRow[] {
   const rows = database.all(
-    `SELECT id, because FROM asides JOIN prompts ON prompts.ordinal = asides.prompt
-     WHERE prompts.partition = :partition ORDER BY asides.prompt`,
+    `SELECT id, reason, because FROM asides JOIN prompts ON prompts.ordinal = asides.prompt
+     WHERE prompts.partition = :partition ORDER BY asides.prompt LIMIT :most`,
+    { partition: partitionOrdinal(database, partition), most },
+  );
+  return rows.map((row) => ({ partition, id: text(row, 'id'), reason: reasonOf(row), because: text(row, 'because') }));
+}
+
+export function readAsideCounts(database: Database, partition: string): Readonly<Partial<Record<AsideReason, number>>> {
+  const rows = database.all(
+    `SELECT reason, count(*) AS prompts FROM asides JOIN prompts ON prompts.ordinal = asides.prompt
+     WHERE prompts.partition = :partition GROUP BY reason ORDER BY prompts DESC, reason`,
     { partition: partitionOrdinal(database, partition) },
   );
-  return rows.map((row) => ({ partition, id: text(row, 'id'), because: text(row, 'because') }));
+  return Object.fromEntries(rows.map((row) => [reasonOf(row), number(row, 'prompts')]));
+}
+
+/** Written only by `setPromptAside`. */
+function reasonOf(row: Row): AsideReason {
+  return text(row, 'reason') as AsideReason;
 }
 
 export function readOutcomeCounts(database: Database): Readonly<Record<string, number>> {

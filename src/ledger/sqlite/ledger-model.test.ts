@@ -143,7 +143,7 @@ const steps = [
     step(`setAside(${nth})`, (model, { ledger }) => {
       const picked = pick(model, nth);
       if (picked === undefined) return;
-      ledger.commit(commitOf({ asides: [{ ...picked.lease, because: 'poison' }] }));
+      ledger.commit(commitOf({ asides: [{ ...picked.lease, reason: 'poison-fails', because: 'x' }] }));
       comeToNothing(picked.prompt, 'aside');
     }),
   ),
@@ -198,7 +198,7 @@ const steps = [
       const commits: Record<typeof kind, Partial<Commit>> = {
         turn: { turns: [turnOf(lease, prompt.turns.length)] },
         record: { records: [recordOf(lease, { offset: model.committedBytes })] },
-        aside: { asides: [{ ...lease, because: 'poison' }] },
+        aside: { asides: [{ ...lease, reason: 'poison-fails', because: 'x' }] },
       };
       expect(() => ledger.commit(commitOf(commits[kind]))).toThrow(/not leased with fence/);
     }),

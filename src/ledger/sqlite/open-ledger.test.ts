@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { batch, commitOf, enrolled, launch, turnOf } from '../../../test/contracts/ledger-rows.ts';
 import { openSqliteLedger } from './open-ledger.ts';
+import { FORMAT } from './schema.ts';
 import { deniedToWrite } from '../../../test/contracts/denied-to-write.ts';
 
 const clock = { now: () => 5 };
@@ -52,7 +53,7 @@ const openCode = (readOnly = false) => codeOf(() => openSqliteLedger(path, { clo
 test('a ledger of a newer format is refused and left as it was', () => {
   begun().close();
   const database = new DatabaseSync(path);
-  database.exec(`UPDATE meta SET value = '3' WHERE key = 'format'`);
+  database.exec(`UPDATE meta SET value = '${FORMAT + 1}' WHERE key = 'format'`);
   database.close();
   const before = readFileSync(path);
   expect([openCode(), openCode(true)]).toEqual(['ledger.newer', 'ledger.newer']);

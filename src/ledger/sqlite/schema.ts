@@ -13,7 +13,7 @@
  */
 
 /** Raise it with every change that an older Aerie would misread; `open-ledger.ts` refuses a higher one. */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 export const SCHEMA = `
 CREATE TABLE meta (
@@ -72,6 +72,7 @@ CREATE INDEX prompts_leased ON prompts (partition) WHERE state = 'leased';
 
 CREATE TABLE asides (
   prompt  INTEGER PRIMARY KEY REFERENCES prompts (ordinal),
+  reason  TEXT NOT NULL,
   because TEXT NOT NULL
 ) STRICT;
 

@@ -1,4 +1,5 @@
 /** `Ledger` over one SQLite file: which calls are transactions, and the time of their events. The SQL is in the files of each concern. */
+import type { AsideReason } from '../../base/aside-reason.ts';
 import type { Event, Facts, Happening } from '../../base/events.ts';
 import type {
   AsideRow,
@@ -13,7 +14,7 @@ import type {
   PromptKey,
   ShardRow,
 } from '../ledger.ts';
-import { applyCommit, readOutcomeCounts, readSetAsides } from './commits.ts';
+import { applyCommit, readAsideCounts, readOutcomeCounts, readSetAsides } from './commits.ts';
 import type { Database } from './database.ts';
 import { enrolBatch, findKnownIds } from './enrolment.ts';
 import { appendEvents, readEvents } from './events.ts';
@@ -119,8 +120,12 @@ export class SqliteLedger implements Ledger {
     return { [Symbol.iterator]: () => readLiveRecords(this.#database, partition) };
   }
 
-  setAsides(partition: string): readonly AsideRow[] {
-    return readSetAsides(this.#database, partition);
+  setAsides(partition: string, most = -1): readonly AsideRow[] {
+    return readSetAsides(this.#database, partition, most); // −1 is SQLite's "no limit"
+  }
+
+  asideCounts(partition: string): Readonly<Partial<Record<AsideReason, number>>> {
+    return readAsideCounts(this.#database, partition);
   }
 
   outcomeCounts(): Readonly<Record<string, number>> {

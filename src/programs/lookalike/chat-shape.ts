@@ -1,12 +1,13 @@
 /** `POST /v1/chat/completions` as vLLM answers it under `return_token_ids`. Pure. */
 import type { Message } from '../../base/conversation.ts';
-import type { Settings } from './settings.ts';
+import { refuseLength } from './refuse-length.ts';
+import type { Scenario } from './scenario.ts';
 import { asFields, asInteger, type Fields, parseObject, type Reading, renderVllmError, type Shape } from './shapes.ts';
 import { encodeMessages, isRole } from './tokens.ts';
 
 export const chatShape: Shape = {
   path: '/v1/chat/completions',
-  read(body, settings) {
+  read(body, settings, { refusals }) {
     const fields = parseObject(body);
     if (fields === undefined) return refuse(400, 'The body is not a JSON object.');
     const messages = readMessages(fields['messages']);
@@ -20,7 +21,7 @@ export const chatShape: Shape = {
     if (typeof model === 'string' && model !== settings.servedModelName) {
       return refuse(404, `The model \`${model}\` does not exist.`, asked);
     }
-    return { ...asked, result: readAsk(fields, messages, settings) };
+    return { ...asked, result: readAsk(fields, messages, settings.maxModelLen, refusals) };
   },
   render({ id, model, createdAt, promptIds, answer, usage, ids, splitsReasoning }) {
     return {
@@ -77,27 +78,21 @@ function readContent(value: unknown): string | undefined {
   return parts.every((part) => typeof part === 'string') ? parts.join('') : undefined;
 }
 
-/** The two checks and their words are those of vLLM 0.11. */
-function readAsk(fields: Fields, messages: readonly Message[], { maxModelLen }: Settings): Reading['result'] {
+function readAsk(
+  fields: Fields,
+  messages: readonly Message[],
+  maxModelLen: number,
+  refusals: Scenario['refusals'],
+): Reading['result'] {
   if (fields['stream'] === true) return refuse(400, 'The lookalike does not stream.').result;
   if ((asInteger(fields['n']) ?? 1) !== 1) return refuse(400, 'The lookalike gives one choice: n must be 1.').result;
   const promptIds = encodeMessages(messages, fields['add_generation_prompt'] !== false);
   const input = promptIds.length;
-  if (input >= maxModelLen) {
-    return refuse(
-      400,
-      `This model's maximum context length is ${maxModelLen} tokens. However, your request has ${input} input tokens. Please reduce the length of the input messages.`,
-    ).result;
-  }
-  const given = fields['max_completion_tokens'] ?? fields['max_tokens'] ?? maxModelLen - input;
+  const given = fields['max_completion_tokens'] ?? fields['max_tokens'] ?? Math.max(1, maxModelLen - input);
   const maxTokens = asInteger(given);
   if (maxTokens === undefined || maxTokens < 1) return refuse(400, `max_tokens must be at least 1, got ${String(given)}.`).result;
-  if (input + maxTokens > maxModelLen) {
-    return refuse(
-      400,
-      `'max_tokens' or 'max_completion_tokens' is too large: ${maxTokens}. This model's maximum context length is ${maxModelLen} tokens and your request has ${input} input tokens (${maxTokens} > ${maxModelLen} - ${input}).`,
-    ).result;
-  }
+  const refusal = refuseLength(refusals, { input, maxTokens, limit: maxModelLen });
+  if (refusal !== undefined) return { refusal };
   const metaInfo = ['return_prompt_token_ids', 'return_meta_info', 'logprobs'].every((key) => fields[key] === true);
   return { ask: { promptIds, maxTokens, metaInfo } };
 }

@@ -34,10 +34,10 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['DELETE /_lookalike/fault', clearFaults],
 ]);
 
-function tokenize({ settings }: Lookalike, body: string): PlainReply {
+function tokenize({ settings, scenario }: Lookalike, body: string): PlainReply {
   const fields = parseObject(body);
   const prompt = fields?.['prompt'];
-  const messages = readMessages(fields?.['messages']);
+  const messages = scenario.countsMessages ? readMessages(fields?.['messages']) : undefined;
   if (typeof prompt !== 'string' && messages === undefined) return wrong("Give 'prompt' as text, or 'messages'.");
   const tokens =
     typeof prompt === 'string' ? encodeText(prompt) : encodeMessages(messages ?? [], fields?.['add_generation_prompt'] !== false);

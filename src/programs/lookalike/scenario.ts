@@ -85,6 +85,10 @@ const scenarioSchema = z.strictObject({
   ids: z.enum(['always', 'meta-info', 'none']).default('always'),
   /** It has a reasoning parser: what stands before `</think>` is reasoning_content of a chat. */
   splitsReasoning: z.boolean().default(false),
+  /** Whose words and bounds a chat is refused by that is longer than the context. */
+  refusals: z.enum(['vllm', 'vllm-older', 'vllm-newer', 'sglang', 'openai']).default('vllm'),
+  /** `/tokenize` takes messages, as vLLM's does; SGLang's takes text only. */
+  countsMessages: z.boolean().default(true),
 });
 
 export type Latency = z.infer<typeof latency>;

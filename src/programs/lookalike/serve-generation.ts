@@ -53,7 +53,7 @@ interface Flight {
 }
 
 export function serveGeneration(lookalike: Lookalike, shape: Shape, body: string, response: ServerResponse): void {
-  const reading = shape.read(body, lookalike.settings);
+  const reading = shape.read(body, lookalike.settings, lookalike.scenario);
   const flight = receive(lookalike, shape, reading, body, response);
   if ('refusal' in reading.result) {
     const { status, body: refusal } = reading.result.refusal;

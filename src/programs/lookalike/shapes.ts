@@ -3,6 +3,7 @@
  * Pure. A body that cannot be answered becomes a refusal, in the error shape of the engine whose path it is.
  */
 import type { Answer } from './compose-answer.ts';
+import type { Scenario } from './scenario.ts';
 import type { Settings } from './settings.ts';
 
 export interface Refusal {
@@ -44,7 +45,7 @@ export interface ReplyParts {
 
 export interface Shape {
   readonly path: '/v1/chat/completions' | '/v1/completions' | '/generate';
-  read(body: string, settings: Settings): Reading;
+  read(body: string, settings: Settings, scenario: Scenario): Reading;
   render(parts: ReplyParts): object;
   /** A 200 that holds no answer at all. */
   renderWithoutChoices(parts: ReplyParts): object;
