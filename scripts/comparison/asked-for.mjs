@@ -170,6 +170,7 @@ export const ASKED_FOR = [
     verdict: 'partly',
     notYet: 'images',
     proofs: [
+      test(journey('tool-calls'), 'check finds nothing wrong, and every export is what its readers take'),
       test(
         'src/shard/walk-conversation.test.ts',
         'the calls of an answer take the next results of the source, and carry their own ids',

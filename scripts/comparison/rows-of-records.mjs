@@ -73,6 +73,7 @@ export const RECORDS = [
     verdict: 'partly',
     what: 'definitions passed, calls recorded, several at once answered with the source’s next results; where it has none the conversation ends, flagged. Not tried on a live engine’s tool parser',
     proofs: [
+      test(journey('tool-calls'), 'check finds nothing wrong, and every export is what its readers take'),
       test(
         'src/shard/walk-conversation.test.ts',
         'the calls of an answer take the next results of the source, and carry their own ids',

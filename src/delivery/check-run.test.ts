@@ -174,6 +174,16 @@ describe('check', () => {
     expect(decoded).toEqual({ rows: 1, differing: 0 });
   });
 
+  it('takes the special tokens at which the engine split an answer for what they are', async () => {
+    const outputIds = [SPECIAL_ID, 20, SPECIAL_ID, STOP_ID];
+    const reasoned = sampleTurn({ outputIds, text: '', reasoning: 'T', finish: 'stop' });
+    const called = sampleTurn({ ...calling, outputIds });
+    for (const turn of [reasoned, called]) {
+      const { findings } = await check([sampleRecord({ turns: [turn] })], { decoder });
+      expect(findings.map(({ code }) => code)).not.toContain('special-token');
+    }
+  });
+
   it('finds the parts of an answer whose reasoning the engine split off', async () => {
     const turn = (reasoning: string) =>
       sampleRecord({ turns: [sampleTurn({ outputIds: [8, 9, 0, 20, STOP_ID], reasoning, text: ' T ' })] });

@@ -63,6 +63,21 @@ test('a reply whose counts, ids and finish agree is an answer', () => {
   });
 });
 
+test('calls are read with arguments as text or as a value, and each has an id; one without a name is no call', () => {
+  const calls = (...tool_calls: unknown[]) => body({ message: { content: null, tool_calls } });
+  const called = (given: object) => ({ function: { name: 'f', ...given } });
+  expect(read(calls(called({ arguments: { a: [1] } }), { id: 'x', ...called({}) }))).toMatchObject({
+    reply: {
+      toolCalls: [
+        { id: 'call-1', name: 'f', arguments: '{"a":[1]}' },
+        { id: 'x', name: 'f', arguments: '{}' },
+      ],
+    },
+  });
+  for (const wrong of [called({ name: '' }), {}, null, 3, { function: 'f' }])
+    expect(because(calls(wrong))).toContain('a call in message.tool_calls has no name');
+});
+
 test('reasoning is read under both of its names, content may be null, and prompt ids may stand in the choice', () => {
   expect(read(body({ message: { reasoning: 'so', content: null } }))).toMatchObject({ reply: { reasoning: 'so', text: '' } });
   const inChoice = body({ answer: { prompt_token_ids: undefined }, choice: { prompt_token_ids: [1, 5] } });

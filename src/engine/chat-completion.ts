@@ -112,11 +112,13 @@ export function readChat(reply: TurnReply, { facts, maxTokens, ids: promise }: E
     return { kind: 'refused', status: 200, reason: 'answer-withheld', because: 'a filter of the endpoint (content_filter)' };
   const ending = readEnding(choice, ids, facts, maxTokens);
   if (ending === undefined) return malformed(wrongFinish(choice));
+  const toolCalls = readToolCalls(message['tool_calls']);
+  if (toolCalls === undefined) return malformed('a call in message.tool_calls has no name');
   const completed: Reply = {
     ...ids,
     text,
     reasoning: textOf(message['reasoning_content']) || textOf(message['reasoning']),
-    toolCalls: readToolCalls(message['tool_calls']),
+    toolCalls,
     ...ending,
   };
   return { kind: 'completed', reply: completed };
@@ -185,10 +187,17 @@ export function malformed(because: string): Outcome {
   return { kind: 'malformed', status: 200, because: because.slice(0, MOST_QUOTED) };
 }
 
-function readToolCalls(value: unknown): ToolCall[] {
+/** A call without a name is none. Some endpoints give arguments as a value, or calls without an id: a result names its call by it. */
+function readToolCalls(value: unknown): ToolCall[] | undefined {
   if (!Array.isArray(value)) return [];
-  return value.map((call) => {
+  const calls = value.map((call, at) => {
     const called = looseObject(looseObject(call)['function']);
-    return { id: textOf(looseObject(call)['id']), name: textOf(called['name']), arguments: textOf(called['arguments']) };
+    const id = textOf(looseObject(call)['id']) || `call-${at + 1}`;
+    return { id, name: textOf(called['name']), arguments: renderArguments(called['arguments']) };
   });
+  return calls.every(({ name }) => name !== '') ? calls : undefined;
+}
+
+function renderArguments(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? {});
 }

@@ -1,6 +1,7 @@
 /** The answer of `aerie preview`: records as a person reads them, and whether they are exact. Pure. */
 import type { PreviewReport } from '../../app/preview.ts';
 import { formatCount } from '../../base/units.ts';
+import { joinConversation } from '../../shard/walk-conversation.ts';
 
 type Previewed = PreviewReport['records'][number];
 
@@ -20,21 +21,29 @@ export function renderPreview(report: PreviewReport): string {
   return lines.join('\n');
 }
 
+/** What was said, in order; where the source has no result for a call, it ends with the call. */
 function renderRecord({ partition, id, messages, turns, flags }: Previewed): string[] {
   const lines = [`── ${partition}/${id}${flags.length > 0 ? `  [${flags.join(', ')}]` : ''}`];
-  let turn = 0;
-  for (const { role, content } of messages) {
-    lines.push(`${role.padEnd(9)} ${shorten(content)}`);
-    const answer = role === 'user' ? turns[turn++] : undefined;
-    if (answer !== undefined) lines.push(...renderAnswer(answer));
+  const given = new Set(messages);
+  let answered = 0;
+  for (const message of joinConversation(messages, turns)) {
+    const { role, content, toolCalls = [] } = message;
+    const turn = role === 'assistant' && !given.has(message) ? turns[answered++] : undefined;
+    if (turn !== undefined) lines.push(...renderAnswer(turn));
+    else lines.push(`${(role === 'assistant' ? 'given' : role).padEnd(9)} ${shorten(content)}`, ...toolCalls.map(renderCall));
   }
   return lines;
 }
 
-function renderAnswer({ reasoning, text, usage, finish }: Previewed['turns'][number]): string[] {
+function renderAnswer({ reasoning, text, toolCalls, usage, finish }: Previewed['turns'][number]): string[] {
   const ids = `${formatCount(usage.prompt)} prompt + ${formatCount(usage.completion)} answer tokens, ${finish}`;
   const thinking = reasoning === '' ? [] : [`thinking  ${shorten(reasoning)}`];
-  return [...thinking, `answer    ${shorten(text)}`, `          (${ids})`];
+  const answer = text === '' && toolCalls.length > 0 ? [] : [`answer    ${shorten(text)}`];
+  return [...thinking, ...answer, ...toolCalls.map(renderCall), `          (${ids})`];
+}
+
+function renderCall({ name, arguments: text }: Previewed['turns'][number]['toolCalls'][number]): string {
+  return `call      ${shorten(`${name}(${text})`)}`;
 }
 
 function shorten(text: string): string {

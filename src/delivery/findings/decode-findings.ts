@@ -3,8 +3,8 @@
  *
  * The ids without a stop id at the end are decoded and compared with the engine's text, special tokens kept or left out
  * (engines leave them out); only U+FFFD at the very end may differ (an answer cut inside a character). A special token
- * inside an answer is a finding of its own. Where the engine has split reasoning or tool calls off, the markers between are
- * gone, so the parts must occur in the decoded text, spaces at their ends aside.
+ * inside an answer is a finding of its own. Where the engine has split reasoning or tool calls off, the markers between (control
+ * tokens, for some models) are gone from the text, so the parts must occur in the decoded text, spaces at their ends aside.
  */
 import type { RecordTurn, TrainingRecord } from '../../shard/record.ts';
 import { agreesWithText, type Decoder } from '../../tokens/decoder.ts';
@@ -33,9 +33,13 @@ function isCutAtStop(turn: RecordTurn, stopTexts: readonly string[], decoder: An
   return stopTexts.some((stop) => decoded.includes(stop) && agreesWithText(decoded.slice(0, decoded.indexOf(stop)), turn.text));
 }
 
-/** Does an answer hold a special token that is not its end? A conversation row does not show it, a token row does. */
+/**
+ * Does an answer hold a special token that is not its end? A conversation row does not show it, a token row does. Where the
+ * engine has split an answer, they are the marks that it split at, and rows show the parts.
+ */
 export function hasSpecialInside(record: TrainingRecord, facts: CheckFacts, decoder: AnswerDecoder): boolean {
-  return record.exact && record.turns.some((turn) => withoutStop(turn, facts.stopIds).some((id) => decoder.isSpecial(id)));
+  const whole = record.turns.filter((turn) => !isSplit(turn));
+  return record.exact && whole.some((turn) => withoutStop(turn, facts.stopIds).some((id) => decoder.isSpecial(id)));
 }
 
 function withoutStop(turn: RecordTurn, stopIds: readonly number[]): readonly number[] {
@@ -46,10 +50,14 @@ function withoutStop(turn: RecordTurn, stopIds: readonly number[]): readonly num
 
 function agrees(turn: RecordTurn, ids: readonly number[], decoder: AnswerDecoder): boolean {
   const decoded = decoder.decode(ids);
-  if (turn.reasoning !== '' || turn.toolCalls.length > 0) {
+  if (isSplit(turn)) {
     return [turn.reasoning, turn.text].every((part) => decoded.includes(part.trim().replace(/\uFFFD+$/u, '')));
   }
   return (
     agreesWithText(decoded, turn.text) || agreesWithText(decoder.decode(ids.filter((id) => !decoder.isSpecial(id))), turn.text)
   );
+}
+
+function isSplit({ reasoning, toolCalls }: RecordTurn): boolean {
+  return reasoning !== '' || toolCalls.length > 0;
 }

@@ -1,9 +1,11 @@
 /** `POST /v1/chat/completions` as vLLM answers it under `return_token_ids`. Pure. */
-import type { Message } from '../../base/conversation.ts';
+import type { Message, ToolCall } from '../../base/conversation.ts';
+import { sha256Hex } from '../../base/ids.ts';
 import { refuseLength } from './refuse-length.ts';
 import type { Scenario } from './scenario.ts';
 import { asFields, asInteger, type Fields, parseObject, type Reading, renderVllmError, type Shape } from './shapes.ts';
 import { encodeMessages, isRole } from './tokens.ts';
+import { parseCalls } from './tool-calls.ts';
 
 export const chatShape: Shape = {
   path: '/v1/chat/completions',
@@ -13,7 +15,8 @@ export const chatShape: Shape = {
     const messages = readMessages(fields['messages']);
     if (messages === undefined) return refuse(400, "'messages' must be a list of {role, content} with text content.");
     const asked = {
-      input: messages,
+      input: messages.map(({ role, content }) => ({ role, content })),
+      lastText: messages.at(-1)?.content ?? '',
       promptText: messages.map(({ content }) => content).join('\n'),
       seed: asInteger(fields['seed']) ?? null,
     };
@@ -23,15 +26,17 @@ export const chatShape: Shape = {
     }
     return { ...asked, result: readAsk(fields, messages, settings.maxModelLen, refusals) };
   },
-  render({ id, model, createdAt, promptIds, answer, usage, ids, splitsReasoning }) {
+  render({ id, model, createdAt, promptIds, answer, usage, ids, splitsReasoning, hasTools }) {
+    const called = hasTools && answer.finish === 'stop' ? parseCalls(answer.text) : undefined;
+    const parts = called === undefined ? partsOf(answer.text, splitsReasoning) : calling(called, id);
     return {
       ...renderHead(id, model, createdAt),
       choices: [
         {
           index: 0,
-          message: { role: 'assistant', ...partsOf(answer.text, splitsReasoning), refusal: null, tool_calls: [] },
+          message: { role: 'assistant', refusal: null, tool_calls: [], ...parts },
           logprobs: null,
-          finish_reason: answer.finish,
+          finish_reason: called === undefined ? answer.finish : 'tool_calls',
           stop_reason: null,
           ...(ids === 'choice' ? { token_ids: answer.outputIds } : {}),
           ...(ids === 'meta-info' ? renderMetaInfo(promptIds, answer.outputIds) : {}),
@@ -51,6 +56,16 @@ export const chatShape: Shape = {
   renderError: renderVllmError,
 };
 
+/** As vLLM's hermes parser: what stands before the first call is content, and nothing there is null. */
+function calling({ content, calls }: NonNullable<ReturnType<typeof parseCalls>>, id: string): object {
+  const toolCalls = calls.map((called, at) => ({
+    id: `chatcmpl-tool-${sha256Hex(`${id}/${at}`).slice(0, 32)}`,
+    type: 'function',
+    function: called,
+  }));
+  return { content: content || null, reasoning_content: null, tool_calls: toolCalls };
+}
+
 /** As vLLM's qwen3 parser: all of an answer that does not say `</think>` yet is reasoning. Nothing said is null. */
 function partsOf(text: string, splitsReasoning: boolean): object {
   if (!splitsReasoning) return { content: text, reasoning_content: null };
@@ -58,17 +73,45 @@ function partsOf(text: string, splitsReasoning: boolean): object {
   return { content: rest.length === 0 ? null : rest.join('</think>') || null, reasoning_content: reasoning || null };
 }
 
-/** Content may be text or text parts, as clients of the OpenAI shape send them. undefined = neither. */
+/** Content may be text or text parts, as clients of the OpenAI shape send them, and null beside tool calls. undefined = none of these. */
 export function readMessages(value: unknown): Message[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined;
   const messages: Message[] = [];
   for (const item of value) {
     const fields = asFields(item);
-    const content = readContent(fields?.['content']);
+    const toolCalls = readCalls(fields?.['tool_calls']);
+    const content = readContent(fields?.['content'] ?? (toolCalls.length > 0 ? '' : undefined));
     if (fields === undefined || content === undefined || !isRole(fields['role'])) return undefined;
-    messages.push({ role: fields['role'], content });
+    messages.push({ role: fields['role'], content, ...(toolCalls.length > 0 ? { toolCalls } : {}), ...readResult(fields) });
   }
   return messages;
+}
+
+function readCalls(value: unknown): ToolCall[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((item) => {
+    const called = asFields(asFields(item)?.['function']);
+    return { id: textIn(asFields(item), 'id'), name: textIn(called, 'name'), arguments: textIn(called, 'arguments') };
+  });
+}
+
+function readResult(fields: Fields): Pick<Message, 'toolCallId'> {
+  return typeof fields['tool_call_id'] === 'string' ? { toolCallId: fields['tool_call_id'] } : {};
+}
+
+function textIn(fields: Fields | undefined, key: string): string {
+  const value = fields?.[key];
+  return typeof value === 'string' ? value : '';
+}
+
+/** As OpenAI: a result that says what it answers answers a call of the assistant before it. */
+function findStrayResult(messages: readonly Message[]): string | undefined {
+  let open: readonly string[] = [];
+  for (const { role, toolCalls = [], toolCallId } of messages) {
+    if (role !== 'tool') open = toolCalls.map(({ id }) => id);
+    else if (toolCallId !== undefined && !open.includes(toolCallId)) return toolCallId;
+  }
+  return undefined;
 }
 
 function readContent(value: unknown): string | undefined {
@@ -86,7 +129,10 @@ function readAsk(
 ): Reading['result'] {
   if (fields['stream'] === true) return refuse(400, 'The lookalike does not stream.').result;
   if ((asInteger(fields['n']) ?? 1) !== 1) return refuse(400, 'The lookalike gives one choice: n must be 1.').result;
-  const promptIds = encodeMessages(messages, fields['add_generation_prompt'] !== false);
+  const stray = findStrayResult(messages);
+  if (stray !== undefined) return refuse(400, `tool_call_id ${stray} answers no call of the assistant before it.`).result;
+  const tools = Array.isArray(fields['tools']) ? fields['tools'].map((tool) => JSON.stringify(tool)) : [];
+  const promptIds = encodeMessages(messages, fields['add_generation_prompt'] !== false, tools);
   const input = promptIds.length;
   const given = fields['max_completion_tokens'] ?? fields['max_tokens'] ?? Math.max(1, maxModelLen - input);
   const maxTokens = asInteger(given);
@@ -94,7 +140,7 @@ function readAsk(
   const refusal = refuseLength(refusals, { input, maxTokens, limit: maxModelLen });
   if (refusal !== undefined) return { refusal };
   const metaInfo = ['return_prompt_token_ids', 'return_meta_info', 'logprobs'].every((key) => fields[key] === true);
-  return { ask: { promptIds, maxTokens, metaInfo } };
+  return { ask: { promptIds, maxTokens, metaInfo, hasTools: tools.length > 0 } };
 }
 
 function renderMetaInfo(promptIds: readonly number[], outputIds: readonly number[]): object {

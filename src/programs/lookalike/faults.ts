@@ -7,9 +7,15 @@
 import type { LookalikeClock } from './clock.ts';
 import type { Fault, When } from './scenario.ts';
 
+/** What a request says: in all its messages, and in the last. */
+export interface Said {
+  readonly promptText: string;
+  readonly lastText: string;
+}
+
 export interface FaultTable {
   /** The fault that strikes this request, if any. Counts it. */
-  strike(request: number, promptText: string): Fault | undefined;
+  strike(request: number, said: Said): Fault | undefined;
   /** What `/health` says now, with `received` requests received so far. Counts a 503. */
   healthStatus(received: number): 200 | 503;
   add(fault: Fault): void;
@@ -50,8 +56,8 @@ export function openFaultTable(
 
   for (const fault of faults) add(fault);
   return {
-    strike(request, promptText) {
-      const moment = { request, promptText, elapsed: clock.elapsed() };
+    strike(request, said) {
+      const moment = { request, ...said, elapsed: clock.elapsed() };
       return count(entries.find(({ fault, left }) => left > 0 && fault.do !== 'health-503' && isDue(fault.when, moment)));
     },
     healthStatus(received) {
@@ -70,16 +76,16 @@ export function openFaultTable(
   };
 }
 
-interface Moment {
+interface Moment extends Said {
   readonly request: number;
-  readonly promptText: string;
   readonly elapsed: number;
 }
 
-function isDue(when: When, { request, promptText, elapsed }: Moment): boolean {
+function isDue(when: When, { request, promptText, lastText, elapsed }: Moment): boolean {
   if (when.request !== undefined && request !== when.request) return false;
   if (when.everyNth !== undefined && request % when.everyNth !== 0) return false;
   if (when.contains !== undefined && !promptText.includes(when.contains)) return false;
+  if (when.lastContains !== undefined && !lastText.includes(when.lastContains)) return false;
   return isInside(request, when.fromRequest, when.toRequest) && isInsideTime(elapsed, when);
 }
 

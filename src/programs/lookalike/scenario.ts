@@ -38,11 +38,12 @@ const when = z.strictObject({
   afterMs: ms.optional(),
   untilMs: ms.optional(),
   contains: z.string().min(1).optional(),
+  lastContains: z.string().min(1).optional(),
 });
 
 const always = { when: when.default({}), times: count.optional() };
 /** Health has no request of its own: these conditions cannot be asked of it. */
-const whenHealth = when.omit({ everyNth: true, contains: true }).default({});
+const whenHealth = when.omit({ everyNth: true, contains: true, lastContains: true }).default({});
 
 export const faultSchema = z.discriminatedUnion('do', [
   z.strictObject({

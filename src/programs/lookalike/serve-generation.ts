@@ -59,7 +59,10 @@ export function serveGeneration(lookalike: Lookalike, shape: Shape, body: string
     const { status, body: refusal } = reading.result.refusal;
     send(flight, renderStatus(status, refusal, ''));
   } else {
-    const fault = lookalike.faults.strike(flight.subject.request, reading.promptText);
+    const fault = lookalike.faults.strike(flight.subject.request, {
+      promptText: reading.promptText,
+      lastText: reading.lastText ?? reading.promptText,
+    });
     proceed(flight, reading.result.ask, fault);
   }
 }
@@ -128,6 +131,7 @@ function answerLater(flight: Flight, ask: Ask, fault: Fault | undefined): void {
       elapsedMs: clock.elapsed() - startedAt,
       ids: idsOf(scenario.ids, ask),
       splitsReasoning: scenario.splitsReasoning,
+      hasTools: ask.hasTools ?? false,
     };
     const reply = renderAnswer(shape, base, fault);
     if (fault?.do === 'cut') cut(flight, reply);

@@ -17,6 +17,8 @@ export interface Ask {
   readonly maxTokens: number;
   /** Asked for as SGLang 0.5.13 has it: `return_prompt_token_ids`, and `return_meta_info` with `logprobs`. */
   readonly metaInfo?: boolean;
+  /** Tools are offered, so calls in the answer are parsed. */
+  readonly hasTools?: boolean;
 }
 
 export interface Reading {
@@ -24,6 +26,8 @@ export interface Reading {
   readonly input: unknown;
   /** What the `contains` of a fault looks at. */
   readonly promptText: string;
+  /** What `lastContains` looks at: the last message, or the whole prompt where there are none. Left out: the whole. */
+  readonly lastText?: string;
   readonly seed: number | null;
   readonly result: { readonly ask: Ask } | { readonly refusal: Refusal };
 }
@@ -41,6 +45,7 @@ export interface ReplyParts {
   readonly ids: 'choice' | 'meta-info' | 'none';
   /** A chat has its reasoning apart. */
   readonly splitsReasoning: boolean;
+  readonly hasTools: boolean;
 }
 
 export interface Shape {

@@ -5,10 +5,12 @@
  *
  * A message is `<|role|>\n content <|end|>`, and a request for an answer ends in `<|assistant|>\n`; so the prompt ids of
  * turn k+1 begin with the prompt ids and the output ids of turn k, whether or not that answer ended with the stop id.
+ * Tool calls stand in an answer's text (`tool-calls.ts`), definitions of tools behind the system message.
  * Text never turns into a special (`"<|end|>"` is seven bytes), so encode → decode gives back any text exactly.
  */
 import type { Message, Role } from '../../base/conversation.ts';
 import { sha256Hex } from '../../base/ids.ts';
+import { renderCalls } from './tool-calls.ts';
 
 export const STOP_ID = 0;
 export const VOCABULARY_SIZE = 261;
@@ -42,15 +44,24 @@ export function encodeText(text: string): number[] {
   return ids;
 }
 
-export function encodeMessages(messages: readonly Message[], asksForAnswer: boolean): number[] {
+/** `tools`: definitions, each as its JSON text; they stand in the system message, as in the templates that have tools. */
+export function encodeMessages(messages: readonly Message[], asksForAnswer: boolean, tools: readonly string[] = []): number[] {
   const ids: number[] = [];
-  for (const { role, content } of messages) {
+  for (const { role, content, toolCalls = [] } of withTools(messages, tools)) {
     ids.push(ROLE_ID[role], NEWLINE + FIRST_BYTE_ID);
-    for (const byte of Buffer.from(content, 'utf8')) ids.push(byte + FIRST_BYTE_ID);
+    for (const byte of Buffer.from(renderCalls(content, toolCalls), 'utf8')) ids.push(byte + FIRST_BYTE_ID);
     ids.push(STOP_ID);
   }
   if (asksForAnswer) ids.push(ROLE_ID.assistant, NEWLINE + FIRST_BYTE_ID);
   return ids;
+}
+
+function withTools(messages: readonly Message[], tools: readonly string[]): readonly Message[] {
+  if (tools.length === 0) return messages;
+  const [first, ...rest] = messages;
+  const text = `# Tools\n${tools.join('\n')}`;
+  if (first?.role !== 'system') return [{ role: 'system', content: text }, ...messages];
+  return [{ role: 'system', content: `${first.content}\n\n${text}` }, ...rest];
 }
 
 /** What the last assistant has said so far, where the ids end inside its message: what a continuation goes on from. */
