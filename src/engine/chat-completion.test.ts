@@ -74,6 +74,10 @@ test('calls are read with arguments as text or as a value, and each has an id; o
       ],
     },
   });
+  const deep = body({ message: { tool_calls: [called({ arguments: 'DEEP' })] } });
+  expect(because(deep.replace('"DEEP"', '['.repeat(100_000) + ']'.repeat(100_000)))).toContain(
+    'arguments that cannot be written',
+  );
   for (const wrong of [called({ name: '' }), {}, null, 3, { function: 'f' }])
     expect(because(calls(wrong))).toContain('a call in message.tool_calls has no name');
 });

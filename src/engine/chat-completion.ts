@@ -113,7 +113,7 @@ export function readChat(reply: TurnReply, { facts, maxTokens, ids: promise }: E
   const ending = readEnding(choice, ids, facts, maxTokens);
   if (ending === undefined) return malformed(wrongFinish(choice));
   const toolCalls = readToolCalls(message['tool_calls']);
-  if (toolCalls === undefined) return malformed('a call in message.tool_calls has no name');
+  if (toolCalls === undefined) return malformed('a call in message.tool_calls has no name, or arguments that cannot be written');
   const completed: Reply = {
     ...ids,
     text,
@@ -189,15 +189,23 @@ export function malformed(because: string): Outcome {
 
 /** A call without a name is none. Some endpoints give arguments as a value, or calls without an id: a result names its call by it. */
 function readToolCalls(value: unknown): ToolCall[] | undefined {
-  if (!Array.isArray(value)) return [];
-  const calls = value.map((call, at) => {
+  const calls: ToolCall[] = [];
+  for (const call of Array.isArray(value) ? (value as readonly unknown[]) : []) {
     const called = looseObject(looseObject(call)['function']);
-    const id = textOf(looseObject(call)['id']) || `call-${at + 1}`;
-    return { id, name: textOf(called['name']), arguments: renderArguments(called['arguments']) };
-  });
-  return calls.every(({ name }) => name !== '') ? calls : undefined;
+    const name = textOf(called['name']);
+    const written = renderArguments(called['arguments']);
+    if (name === '' || written === undefined) return undefined;
+    calls.push({ id: textOf(looseObject(call)['id']) || `call-${calls.length + 1}`, name, arguments: written });
+  }
+  return calls;
 }
 
-function renderArguments(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value ?? {});
+/** undefined: nested without end, which can be read and not be written. */
+function renderArguments(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  try {
+    return JSON.stringify(value ?? {});
+  } catch {
+    return undefined;
+  }
 }
