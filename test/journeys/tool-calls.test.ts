@@ -133,7 +133,7 @@ test('check finds nothing wrong, and every export is what its readers take', asy
       const parallel = messageRows.find(({ messages }) => messages[0]?.content.startsWith('Wien and Graz'));
       expect(parallel?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant']);
       const [, asked, ...results] = parallel?.messages ?? [];
-      const ids = (asked?.tool_calls as { id: string }[]).map(({ id }) => id);
+      const ids = ((asked?.tool_calls ?? []) as { id: string }[]).map(({ id }) => id);
       expect(results.slice(0, 2).map((message) => message.tool_call_id)).toEqual(ids);
     } else {
       expect([tokenRows.length, conversationRows.length]).toEqual([6, 0]); // one sequence for each conversation

@@ -1,7 +1,7 @@
 /** The answer of `aerie preview`: records as a person reads them, and whether they are exact. Pure. */
 import type { PreviewReport } from '../../app/preview.ts';
+import { saidIn } from '../../app/said.ts';
 import { formatCount } from '../../base/units.ts';
-import { joinConversation } from '../../shard/walk-conversation.ts';
 
 type Previewed = PreviewReport['records'][number];
 
@@ -21,14 +21,11 @@ export function renderPreview(report: PreviewReport): string {
   return lines.join('\n');
 }
 
-/** What was said, in order; where the source has no result for a call, it ends with the call. */
-function renderRecord({ partition, id, messages, turns, flags }: Previewed): string[] {
+function renderRecord(record: Previewed): string[] {
+  const { partition, id, flags } = record;
   const lines = [`── ${partition}/${id}${flags.length > 0 ? `  [${flags.join(', ')}]` : ''}`];
-  const given = new Set(messages);
-  let answered = 0;
-  for (const message of joinConversation(messages, turns)) {
+  for (const { message, turn } of saidIn(record)) {
     const { role, content, toolCalls = [] } = message;
-    const turn = role === 'assistant' && !given.has(message) ? turns[answered++] : undefined;
     if (turn !== undefined) lines.push(...renderAnswer(turn));
     else lines.push(`${(role === 'assistant' ? 'given' : role).padEnd(9)} ${shorten(content)}`, ...toolCalls.map(renderCall));
   }
