@@ -16,6 +16,7 @@ import { ShardSet } from '../dist/generation/shard-set.js';
 import { enrolPartition } from '../dist/generation/enrol.js';
 import { nodeHost } from '../dist/host/node-host.js';
 import { openSqliteLedger } from '../dist/ledger/sqlite/open-ledger.js';
+import { LineBuffer } from '../dist/shard/line-buffer.js';
 import { renderRecord } from '../dist/shard/render-record.js';
 import { identityOf } from '../dist/spec/identity.js';
 import { readRunFile } from '../dist/spec/read-run-file.js';
@@ -46,7 +47,9 @@ function writeProject() {
   writeFileSync(join(folder, 'run.yaml'), JSON.stringify(run));
 }
 
-function recordOf(lease, run, launch) {
+const buffer = new LineBuffer();
+
+function lineOf(lease, run, launch) {
   const turn = {
     continues: 0,
     promptIds: [1, 2, 3, 4],
@@ -60,7 +63,7 @@ function recordOf(lease, run, launch) {
     seed: 7,
     server: 'vllm-0',
   };
-  return renderRecord({
+  const record = {
     v: 1,
     id: lease.id,
     partition: lease.partition,
@@ -75,7 +78,8 @@ function recordOf(lease, run, launch) {
       ...{ model: 'mock', revision: '', engine: 'vllm', engineVersion: '0.11.0', weights: 'unknown', kvCacheDtype: 'unknown' },
       ...{ templateHash: '', launch, aerie: '0.1.0' },
     },
-  });
+  };
+  return renderRecord(record, buffer);
 }
 
 /** What a worker does, without a server: enrols, leases, appends, commits. */
@@ -99,7 +103,8 @@ async function buildRun() {
   for (;;) {
     const leases = ledger.lease('B1', BATCH);
     if (leases.length === 0) break;
-    const places = await shards.append(leases.map((lease) => ({ partition: 'B1', line: recordOf(lease, run, launch) })));
+    const places = await shards.append(leases.map((lease) => ({ partition: 'B1', line: lineOf(lease, run, launch) })));
+    buffer.reset();
     const at = clock.now();
     ledger.commit({
       records: leases.map(({ partition, id, fence }, nth) => ({

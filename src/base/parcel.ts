@@ -6,17 +6,20 @@
  * Of each answer that was three quarters of everything it allocated. An empty parcel keeps nothing.
  */
 export class Parcel<T> {
-  #value: { readonly it: T } | undefined;
+  // The value itself, not an object around it: made with a parcel in the old heap, that object would be there too, and keep it.
+  #value: T | undefined;
+  #isTaken = false;
 
-  constructor(it: T) {
-    this.#value = { it };
+  constructor(value: T) {
+    this.#value = value;
   }
 
   /** Once. */
   take(): T {
-    const value = this.#value;
-    if (value === undefined) throw new Error('a parcel was taken twice');
+    if (this.#isTaken) throw new Error('a parcel was taken twice');
+    this.#isTaken = true;
+    const value = this.#value as T;
     this.#value = undefined;
-    return value.it;
+    return value;
   }
 }

@@ -10,6 +10,9 @@ import { AerieError, bug } from '../base/errors.ts';
 import type { Event, Happening } from '../base/events.ts';
 import type { Clock } from '../host/host.ts';
 import type { AttemptRow, Commit, CommittedRecord, Drop, FinishedTurn, Ledger, SetAside } from '../ledger/ledger.ts';
+import { LineBuffer } from '../shard/line-buffer.ts';
+import type { TrainingRecord } from '../shard/record.ts';
+import { renderRecord } from '../shard/render-record.ts';
 import type { ShardSet } from './shard-set.ts';
 
 /** Long enough to gather a batch at thousands of answers a second, short enough that nobody sees it. */
@@ -21,9 +24,17 @@ const MOST_PENDING = 1024;
 /** Moments at which a test may end the process, beside those inside an append and a seal. */
 export type CommitPoint = 'before-commit' | 'after-commit';
 
+type RecordRow = Omit<CommittedRecord, 'shard' | 'offset' | 'bytes' | 'sha256'>;
+
 export interface FinishedRecord {
-  readonly line: Buffer;
-  readonly row: Omit<CommittedRecord, 'shard' | 'offset' | 'bytes' | 'sha256'>;
+  readonly record: TrainingRecord;
+  readonly row: RecordRow;
+}
+
+/** The records of one commit. Their lines are in the memory of `buffer`, which serves another batch after the commit. */
+interface Batch {
+  readonly buffer: LineBuffer;
+  readonly records: { readonly line: Buffer; readonly row: RecordRow }[];
 }
 
 export interface CommitterOptions {
@@ -38,7 +49,9 @@ export interface CommitterOptions {
 export class Committer {
   readonly #options: CommitterOptions;
   #turns: FinishedTurn[] = [];
-  #records: FinishedRecord[] = [];
+  /** In order; the last one is being filled. */
+  readonly #batches: Batch[] = [];
+  readonly #spare: LineBuffer[] = [];
   #asides: SetAside[] = [];
   #drops: Drop[] = [];
   #attempts: AttemptRow[] = [];
@@ -64,8 +77,10 @@ export class Committer {
     this.#stir();
   }
 
-  addRecord(record: FinishedRecord): void {
-    this.#records.push(record);
+  /** Renders it at once: what waits for the disk is bytes, not the record. */
+  addRecord({ record, row }: FinishedRecord): void {
+    const { buffer, records } = this.#openBatch();
+    records.push({ line: renderRecord(record, buffer), row });
     this.#stir();
   }
 
@@ -93,7 +108,7 @@ export class Committer {
 
   /** Waits while more is pending than the disk should be behind. */
   async room(): Promise<void> {
-    while (this.#records.length + this.#turns.length > MOST_PENDING && this.#failure === undefined) {
+    while (this.#pending() > MOST_PENDING && this.#failure === undefined) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
@@ -111,14 +126,37 @@ export class Committer {
   }
 
   #isEmpty(): boolean {
-    return [this.#turns, this.#records, this.#asides, this.#drops, this.#attempts].every(({ length }) => length === 0);
+    return [this.#turns, this.#batches, this.#asides, this.#drops, this.#attempts].every(({ length }) => length === 0);
+  }
+
+  #isFull(): boolean {
+    return (this.#batches[0]?.records.length ?? 0) >= MOST_RECORDS;
+  }
+
+  #pending(): number {
+    return this.#batches.reduce((sum, { records }) => sum + records.length, this.#turns.length);
+  }
+
+  #openBatch(): Batch {
+    const last = this.#batches.at(-1);
+    if (last !== undefined && last.records.length < MOST_RECORDS) return last;
+    const batch = { buffer: this.#spare.pop() ?? new LineBuffer(), records: [] };
+    this.#batches.push(batch);
+    return batch;
+  }
+
+  /** One is filled while another one is written; what a slow disk needs beyond them is given back. */
+  #recycle({ buffer }: Batch): void {
+    if (this.#spare.length > 0) return;
+    buffer.reset();
+    this.#spare.push(buffer);
   }
 
   async #run(): Promise<void> {
     for (;;) {
       await this.#something();
       if (this.#isEmpty()) return;
-      if (!this.#closing && this.#records.length < MOST_RECORDS) await this.#options.clock.sleep(GATHER_MS);
+      if (!this.#closing && !this.#isFull()) await this.#options.clock.sleep(GATHER_MS);
       await this.#commitOnce();
       for (const resume of this.#waiting.splice(0)) resume();
     }
@@ -135,12 +173,13 @@ export class Committer {
 
   async #commitOnce(): Promise<void> {
     const { ledger, shards, at, onEvents } = this.#options;
-    const records = this.#records.splice(0, MOST_RECORDS);
+    const batch = this.#batches.shift();
     const turns = this.#turns.splice(0);
     const rest = {
       ...{ asides: this.#asides.splice(0), drops: this.#drops.splice(0) },
       ...{ attempts: this.#attempts.splice(0), happenings: this.#happenings.splice(0) },
     };
+    const records = batch?.records ?? [];
     const places = await shards.append(records.map(({ line, row }) => ({ partition: row.partition, line })));
     at('before-commit');
     const rows: CommittedRecord[] = records.map(({ row }, nth) => ({ ...row, ...(places[nth] ?? missingPlace()) }));
@@ -155,6 +194,7 @@ export class Committer {
       throw thrown;
     }
     shards.committed();
+    if (batch !== undefined) this.#recycle(batch);
     at('after-commit');
     onEvents(events);
     await shards.sealFull((partition, { number, bytes, sha256 }) => {

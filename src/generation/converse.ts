@@ -9,7 +9,6 @@ import { AerieError } from '../base/errors.ts';
 import type { Lease } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { answerTokens } from '../shard/record.ts';
-import { renderRecord } from '../shard/render-record.ts';
 import { findNextTurn } from '../shard/walk-conversation.ts';
 import { answerTurn, type Unanswerable } from './answer-turn.ts';
 import { type Ending, idsAfter, idsThrough, type KeptTurn, makeRecord } from './conversation.ts';
@@ -93,7 +92,7 @@ function keepRecord(finished: Finished, endpoint: Endpoint, context: Conversing)
   const { tokens, truncated } = countsOf(turns);
   const { partition, id, fence } = lease;
   context.committer.addRecord({
-    line: renderRecord(record),
+    record,
     row: { partition, id, fence, tokens, turns: turns.length, truncated, launch: endpoint.launch },
   });
   const { replaces } = lease;

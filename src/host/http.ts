@@ -90,7 +90,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #retryAfterMs = 0;
-  #chunks: Buffer[] = [];
+  /** Made with the first of them: an array as old as the request would keep them in the old heap. */
+  #chunks: Buffer[] | undefined;
   #bytes = 0;
 
   constructor(end: (reply: HttpReply) => void, signal: AbortSignal | undefined) {
@@ -117,12 +118,13 @@ class Exchange implements Dispatcher.DispatchHandler {
   ): void {
     this.#status = status;
     this.#retryAfterMs = retryAfterMs(headers['retry-after']);
-    // They are views of the first chunk, which would live as long as the controller.
-    controller.rawHeaders = null;
+    // They are views of the first chunk, in an array as old as the connection's last answer: empty, it keeps nothing.
+    if (Array.isArray(controller.rawHeaders)) controller.rawHeaders.length = 0;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isOver) return;
+    this.#chunks ??= [];
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
     if (this.#bytes <= MOST_REPLY_BYTES) return;
@@ -135,7 +137,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #reply(isCut: boolean): void {
-    const body = new Parcel(decode(this.#chunks));
+    const body = new Parcel(decode(this.#chunks ?? []));
     this.#settle({ kind: 'http', status: this.#status, body, isCut, retryAfterMs: this.#retryAfterMs });
   }
 
@@ -146,7 +148,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #settle(reply: HttpReply): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#chunks = [];
+    this.#chunks = undefined;
     this.#signal?.removeEventListener('abort', this);
     this.#end(reply);
   }
