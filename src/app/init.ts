@@ -3,7 +3,7 @@ import { access, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AerieError, systemCodeOf } from '../base/errors.ts';
-import { renderStarter } from '../spec/starter.ts';
+import { type AttachedEngine, renderStarter } from '../spec/starter.ts';
 import type { OperationContext } from './context.ts';
 
 export interface InitInput {
@@ -13,7 +13,9 @@ export interface InitInput {
   /** File with the prompts, relative to where the command runs. */
   readonly from: string;
   readonly model: string;
-  /** URL of a vLLM server; left out: the embedded engine. */
+  /** Kind of a server that is already there; left out: vllm where `attach` is given, else the embedded engine. */
+  readonly engine?: AttachedEngine;
+  /** URL of that server; left out: this machine, at the port that its engine has by default. */
   readonly attach?: string;
   readonly force: boolean;
 }
@@ -25,21 +27,28 @@ export interface InitReport {
 }
 
 const SCHEMA = fileURLToPath(new URL('../../schemas/run.schema.json', import.meta.url));
-const DEFAULT_MAX_TOKENS = { embedded: 256, vllm: 4096 }; // a laptop's patience; a drafter's usual answers
+const [LAPTOP_TOKENS, USUAL_TOKENS] = [256, 4096]; // a laptop's patience; a drafter's usual answers
+/** Where the engines listen when nobody says otherwise. */
+const DEFAULT_URL: Readonly<Partial<Record<AttachedEngine, string>>> = {
+  vllm: 'http://127.0.0.1:8000',
+  sglang: 'http://127.0.0.1:30000',
+};
 
 export async function runInit(input: InitInput, _context: OperationContext): Promise<InitReport> {
   const file = resolve(input.file);
   const folder = dirname(file);
-  const engine = input.attach === undefined ? 'embedded' : 'vllm';
+  const engine = input.engine ?? (input.attach === undefined ? 'embedded' : 'vllm');
+  const attach = engine === 'embedded' ? undefined : (input.attach ?? DEFAULT_URL[engine]);
+  if (engine !== 'embedded' && attach === undefined) throw needsAttach(engine);
   const text = renderStarter({
     schema: SCHEMA,
     run: input.run,
     model: input.model,
     engine,
-    ...(input.attach === undefined ? {} : { attach: input.attach }),
+    ...(attach === undefined ? {} : { attach }),
     partition: 'B1',
     from: relative(folder, resolve(input.from)),
-    maxTokens: DEFAULT_MAX_TOKENS[engine],
+    maxTokens: engine === 'embedded' ? LAPTOP_TOKENS : USUAL_TOKENS,
   });
   try {
     await mkdir(folder, { recursive: true });
@@ -52,6 +61,12 @@ export async function runInit(input: InitInput, _context: OperationContext): Pro
     () => true,
   );
   return { file, sourceMissing };
+}
+
+function needsAttach(engine: AttachedEngine): AerieError {
+  return new AerieError('usage.flag', `--engine ${engine} needs the address of the endpoint.`, {
+    remedy: `aerie init --engine ${engine} --attach https://HOST/BASE --model NAME    Nothing was written.`,
+  });
 }
 
 function cannotWrite(file: string, thrown: unknown): AerieError {

@@ -4,6 +4,7 @@
  * that a run that is stopped goes on with them under the plain command.
  */
 import { AerieError } from '../base/errors.ts';
+import type { BenchmarkPrompts } from '../delivery/findings/benchmark-overlap.ts';
 import type { FindingCode } from '../delivery/findings/codes.ts';
 import { FINDING_CODES } from '../delivery/findings/codes.ts';
 import { findIds } from '../delivery/check-run.ts';
@@ -16,6 +17,9 @@ export interface RedoTargets {
   readonly codes: readonly FindingCode[];
   /** `id` or `partition/id`. */
   readonly ids: readonly string[];
+  /** As `check` was asked: the same records have the findings then. */
+  readonly maxLength?: number;
+  readonly benchmarks?: BenchmarkPrompts;
 }
 
 export interface NewAttempts {
@@ -62,7 +66,7 @@ export async function markNewAttempts(job: Job, { retryFailed, redo }: NewAttemp
     if (waiting === 0) context.onNote('retry: no prompt was set aside or dropped');
   }
   if (redo.codes.length + redo.ids.length === 0) return;
-  const keys = new Set([...redo.ids, ...(redo.codes.length > 0 ? await keysWith(job, redo.codes, argument) : [])]);
+  const keys = new Set([...redo.ids, ...(redo.codes.length > 0 ? await keysWith(job, redo, argument) : [])]);
   const because = [...redo.codes, ...(redo.ids.length > 0 ? ['named'] : [])].join(', ');
   let records = 0;
   for (const name of names) {
@@ -81,15 +85,17 @@ function idsIn(partition: string, keys: ReadonlySet<string>): string[] {
   });
 }
 
-async function keysWith({ run, ledger, context }: Job, codes: readonly FindingCode[], argument: string): Promise<Set<string>> {
+async function keysWith({ run, ledger, context }: Job, redo: RedoTargets, argument: string): Promise<Set<string>> {
   const decoder = await openRunDecoder(run.folder);
   async function* records(): AsyncGenerator<unknown> {
     for (const { name } of run.partitions) yield* readLiveValues({ run, ledger }, name);
   }
-  return await findIds(codes, {
+  return await findIds(redo.codes, {
     records: records(),
     ...(decoder === undefined ? {} : { decoder }),
     ...checkFactsOf({ run, ledger }),
+    ...(redo.maxLength === undefined ? {} : { maxLength: redo.maxLength }),
+    ...(redo.benchmarks === undefined ? {} : { benchmarks: redo.benchmarks }),
     run: argument,
     signal: context.drain,
   });

@@ -12,12 +12,13 @@ import { openRunLog } from '../observe/run-log.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import type { Provenance } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
+import { readBenchmarks } from './check.ts';
 import type { OperationContext } from './context.ts';
 import { describeSampling } from './describe-sampling.ts';
 import { findRun } from './find-run.ts';
 import { refuseBeforeStart } from './open-servers.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
-import { markNewAttempts, type NewAttempts, NO_NEW_ATTEMPTS, parseRedo } from './redo.ts';
+import { markNewAttempts, type NewAttempts, NO_NEW_ATTEMPTS, parseRedo, type RedoTargets } from './redo.ts';
 import { openRunFolder } from './run-folder.ts';
 import { errorOf } from './session-error.ts';
 import { watchProgress } from './watch-progress.ts';
@@ -30,6 +31,9 @@ export interface RunInput {
   readonly retryFailed?: boolean;
   /** Finding codes of `aerie check` and prompt ids, with commas between: these are asked anew. */
   readonly redo?: string;
+  /** Of `check`, which the findings of `redo` depend on. */
+  readonly maxLength?: number;
+  readonly benchmarks?: string;
   /** What differs from how the run began is recorded, and the run goes on in the new way. */
   readonly amend?: boolean;
   /** Stop at the first refused input row. */
@@ -51,7 +55,16 @@ export interface RunReport {
 
 export async function runRun(input: RunInput, context: OperationContext): Promise<RunReport> {
   const { run } = await findRun(input.run);
-  const redo = input.redo === undefined ? NO_NEW_ATTEMPTS.redo : parseRedo(input.redo);
+  if (input.redo === undefined && (input.maxLength ?? input.benchmarks) !== undefined) {
+    throw new AerieError(
+      'usage.flag',
+      '--max-length and --benchmarks say which records have a finding, and --redo is not there.',
+      {
+        remedy: 'Add --redo FINDING, or leave them out. Nothing was started.',
+      },
+    );
+  }
+  const redo = input.redo === undefined ? NO_NEW_ATTEMPTS.redo : await readRedo(input.redo, input);
   const wishes = {
     retryFailed: input.retryFailed ?? false,
     redo,
@@ -59,6 +72,14 @@ export async function runRun(input: RunInput, context: OperationContext): Promis
     isStrict: input.strict ?? false,
   };
   return await workOn(run, input.run, context, wishes);
+}
+
+async function readRedo(written: string, { maxLength, benchmarks }: RunInput): Promise<RedoTargets> {
+  return {
+    ...parseRedo(written),
+    ...(maxLength === undefined ? {} : { maxLength }),
+    ...(benchmarks === undefined ? {} : { benchmarks: (await readBenchmarks(benchmarks)).index }),
+  };
 }
 
 /** The work itself, for a run that is already read; `preview` gives its own. */

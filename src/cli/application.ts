@@ -16,6 +16,24 @@ function parseTokens(text: string): number {
   return Number(text);
 }
 
+/** What findings depend on, for check and for what leaves records out or makes them anew by them. */
+const onFindings = {
+  maxLength: {
+    kind: 'parsed',
+    parse: parseTokens,
+    optional: true,
+    brief: 'Tokens at which the trainer cuts rows; default 8192',
+    placeholder: 'N',
+  },
+  benchmarks: {
+    kind: 'parsed',
+    parse: String,
+    optional: true,
+    brief: 'Prompts that must not be among the run’s: JSON lines, or text with one on each line',
+    placeholder: 'FILE',
+  },
+} as const;
+
 const runCommand = buildCommand<RunFlags, [string], CliContext>({
   loader: async () => (await import('./commands/run.ts')).run,
   parameters: {
@@ -30,6 +48,7 @@ const runCommand = buildCommand<RunFlags, [string], CliContext>({
           'Ask finished prompts anew: findings of aerie check, or ids, with commas between; a record stays until its new one is there',
         placeholder: 'FINDING|IDS',
       },
+      ...onFindings,
       amend: {
         kind: 'boolean',
         default: false,
@@ -65,24 +84,6 @@ const statusCommand = buildCommand<CommonFlags, [string], CliContext>({
     fullDescription: 'Reads only.\n\nExample: aerie status runs/quickstart',
   },
 });
-
-/** What findings depend on, for check and for what leaves records out by them. */
-const onFindings = {
-  maxLength: {
-    kind: 'parsed',
-    parse: parseTokens,
-    optional: true,
-    brief: 'Tokens at which the trainer cuts rows; default 8192',
-    placeholder: 'N',
-  },
-  benchmarks: {
-    kind: 'parsed',
-    parse: String,
-    optional: true,
-    brief: 'Prompts that must not be among the run’s: JSON lines, or text with one on each line',
-    placeholder: 'FILE',
-  },
-} as const;
 
 const checkCommand = buildCommand<CheckFlags, [string], CliContext>({
   loader: async () => (await import('./commands/check.ts')).check,
@@ -181,11 +182,17 @@ const initCommand = buildCommand<InitFlags, [string?], CliContext>({
         placeholder: 'FILE',
       },
       run: { kind: 'parsed', parse: String, optional: true, brief: 'Name of the run', placeholder: 'NAME' },
+      engine: {
+        kind: 'enum',
+        values: ['vllm', 'sglang', 'openai'],
+        optional: true,
+        brief: 'Kind of a server that is already there; default with --attach: vllm',
+      },
       attach: {
         kind: 'parsed',
         parse: String,
         optional: true,
-        brief: 'URL of a vLLM server that is already there',
+        brief: 'URL of that server; default http://127.0.0.1, port 8000 of vllm or 30000 of sglang',
         placeholder: 'URL',
       },
       model: {

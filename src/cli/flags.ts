@@ -6,6 +6,8 @@ export interface CommonFlags {
 export interface RunFlags extends CommonFlags {
   readonly retryFailed: boolean;
   readonly redo?: string;
+  readonly maxLength?: number;
+  readonly benchmarks?: string;
   readonly amend: boolean;
   readonly strict: boolean;
 }
@@ -32,6 +34,7 @@ export interface CheckFlags extends CommonFlags {
 export interface InitFlags extends CommonFlags {
   readonly from?: string;
   readonly run?: string;
+  readonly engine?: 'vllm' | 'sglang' | 'openai';
   readonly attach?: string;
   readonly model?: string;
   readonly force: boolean;

@@ -32,6 +32,13 @@ describe('renderStarter', () => {
     });
   });
 
+  it.each(['vllm', 'sglang', 'openai'] as const)('is one for %s, and with its key', (engine) => {
+    const text = renderStarter({ ...PLAIN, engine, model: 'org/m', attach: 'https://gpu-1/base' });
+    const spec = readRunFile(text.replace('# api-key:', 'api-key:'), '/p/run.yaml');
+    expect(spec).toMatchObject({ servers: [{ engine, attach: 'https://gpu-1/base' }], inFlight: 64 });
+    expect(spec.servers[0]?.apiKeyName).toMatch(/_KEY$/);
+  });
+
   it('is still one when every suggestion in it is taken', () => {
     const taken = renderStarter(PLAIN)
       .replaceAll(/^( *)# ((?: {2,4})?(?:- )?[a-z-]+: )/gm, '$1$2')

@@ -3,13 +3,16 @@
  * Promises: `readRunFile` accepts it, whatever text the arguments hold.
  */
 
+/** Engines that Aerie attaches to. */
+export type AttachedEngine = 'vllm' | 'sglang' | 'openai';
+
 export interface Starter {
   /** Path or URL of run.schema.json, for the completion of keys in an editor. */
   readonly schema: string;
   readonly run: string;
   readonly model: string;
-  readonly engine: 'embedded' | 'vllm';
-  /** URL of a server that is already there; required for vllm. */
+  readonly engine: 'embedded' | AttachedEngine;
+  /** URL of a server that is already there; required for all but embedded. */
   readonly attach?: string;
   readonly partition: string;
   /** Path of the prompts, relative to where the run file will lie. */
@@ -59,13 +62,16 @@ export function renderStarter(starter: Starter): string {
   ].join('\n');
 }
 
+const KEY_NAME = { embedded: 'KEY', vllm: 'VLLM_KEY', sglang: 'SGLANG_KEY', openai: 'OPENAI_API_KEY' } as const;
+
 function renderServer(starter: Starter): string[] {
-  const engine = `  - engine: ${starter.engine}`;
+  const note = starter.engine === 'openai' ? '   # text only: records are not exact' : '';
+  const engine = `  - engine: ${starter.engine}${note}`;
   if (starter.attach !== undefined) {
     return [
       engine,
       `    attach: ${renderText(starter.attach)}   # already there; Aerie never stops it`,
-      '    # api-key: $VLLM_KEY   # the name of an environment variable, never the key',
+      `    # api-key: $${KEY_NAME[starter.engine]}   # the name of an environment variable, never the key`,
     ];
   }
   return [

@@ -86,4 +86,12 @@ test('init writes a file that run understands, and never over another one', asyn
   expect(second.json().error).toMatchObject({ code: 'file.exists', remedy: expect.stringContaining('--force') });
   const status = await project.aerie(['status', 'run.yaml']);
   expect(status.stderr).toMatch(/Run quick has not begun/);
+  for (const engine of ['vllm', 'sglang', 'openai']) {
+    const attach = engine === 'openai' ? ['--attach', 'https://gpu.example/base'] : [];
+    const made = await project.aerie(['init', `${engine}.yaml`, '--engine', engine, '--model', 'org/m', ...attach]);
+    expect(made.code, made.stderr).toBe(0);
+    expect((await project.aerie(['status', `${engine}.yaml`])).stderr).toMatch(new RegExp(`Run ${engine} has not begun`));
+  }
+  const nowhere = await project.aerie(['init', 'x.yaml', '--engine', 'openai']);
+  expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('--attach https://')]);
 });

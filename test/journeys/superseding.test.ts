@@ -201,3 +201,21 @@ test('what stands after --redo is a finding or an id, else nothing is started', 
   expect(wrong.stderr).toMatch(/--redo "trunkated" is neither a finding[\s\S]*Did you mean truncated\?/);
   expect(project.journal()).toEqual([]);
 });
+
+test('--redo finds what check finds under the same length and benchmarks', async () => {
+  const project = await lookalikeProject({ prompts: 4 });
+  expect((await project.aerie(['run', 'run.yaml'])).code).toBe(0);
+  project.writeRows('benchmarks.jsonl', [promptRow(2)]);
+  const asked = ['--max-length', '20', '--benchmarks', 'benchmarks.jsonl'];
+  const checked = (await project.aerie(['check', 'run.yaml', '--json', ...asked])).json().data;
+  const count = (code: string) => checked.findings.find((finding: { code: string }) => finding.code === code)?.count ?? 0;
+  expect(count('supervision-cut')).toBeGreaterThan(0);
+  expect(count('benchmark-overlap')).toBeGreaterThan(0);
+  const plain = await project.aerie(['run', 'run.yaml', '--redo', 'supervision-cut,benchmark-overlap']);
+  expect(plain.stderr).toMatch(/redo: no finished prompt is meant by supervision-cut, benchmark-overlap/);
+  const redone = await project.aerie(['run', 'run.yaml', '--redo', 'benchmark-overlap', ...asked]);
+  expect(redone.code, redone.stderr).toBe(0);
+  expect(redone.stderr).toContain(`${count('benchmark-overlap')} record`);
+  const alone = await project.aerie(['run', 'run.yaml', '--max-length', '20']);
+  expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining('--redo is not there')]);
+});

@@ -15,14 +15,19 @@ export async function init(this: CliContext, flags: InitFlags, file = 'run.yaml'
   const named = basename(file).replace(/\.ya?ml$/i, '') || 'run';
   const run = flags.run ?? (ask ? await question('Name of the run', named) : named);
   if (run === undefined) return;
-  const model = flags.model ?? (flags.attach === undefined ? 'default' : 'set-the-name-that-the-server-serves');
+  const model =
+    flags.model ?? (flags.attach === undefined && flags.engine === undefined ? 'default' : 'set-the-name-that-the-server-serves');
   await perform(this, {
     command: 'init',
     json: flags.json,
     terminal: openTerminal(this.node, flags.json),
     operation: (context) =>
       runInit(
-        { file, run, from, model, force: flags.force, ...(flags.attach === undefined ? {} : { attach: flags.attach }) },
+        {
+          ...{ file, run, from, model, force: flags.force },
+          ...(flags.engine === undefined ? {} : { engine: flags.engine }),
+          ...(flags.attach === undefined ? {} : { attach: flags.attach }),
+        },
         context,
       ),
     render: (report) => renderInit(report, file),

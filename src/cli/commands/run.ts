@@ -6,13 +6,12 @@ import { renderRun } from '../render/run.ts';
 import { openTerminal } from '../terminal.ts';
 
 export async function run(this: CliContext, flags: RunFlags, target: string): Promise<void> {
-  const { retryFailed, amend, redo, strict } = flags;
-  const input = { run: target, retryFailed, amend, strict, ...(redo === undefined ? {} : { redo }) };
+  const { json: _json, ...input } = flags;
   await perform(this, {
     command: 'run',
     json: flags.json,
     terminal: openTerminal(this.node, flags.json),
-    operation: (context) => runRun(input, context),
+    operation: (context) => runRun({ run: target, ...input }, context),
     render: renderRun,
   });
 }
