@@ -176,10 +176,7 @@ function sentenceOf(body: string): string {
     // not JSON: quote it as it is
   }
   // A body may have megabytes.
-  return text
-    .slice(0, MOST_READ)
-    .replace(/\s+/g, ' ')
-    .trim();
+  return text.slice(0, MOST_READ).replace(/\s+/g, ' ').trim();
 }
 
 export function malformed(because: string): Outcome {
