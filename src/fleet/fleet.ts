@@ -22,6 +22,7 @@ export interface Sending {
 export interface FleetStanding {
   readonly everCompleted: boolean;
   readonly refusalsInARow: number;
+  readonly rejectionsInARow: number;
   /** For how long every outcome has been trouble; 0 once anything is answered. Time in which no server was ready is left out. */
   readonly quietMs: number;
   /** A request is being worked on right now, as far as can be known. */
@@ -32,6 +33,8 @@ export interface FleetStanding {
 const WORKING_AFTER_MS = 10_000;
 /** A server that was away this long was started again: its trouble begins anew. */
 const LONG_AWAY_MS = 60_000;
+/** For a first look at every server before the first request: one that answers does so in milliseconds, one that hangs is not waited for. */
+const FIRST_LOOKS_MS = 30_000;
 
 export class Fleet {
   readonly #servers: readonly KeptServer[];
@@ -42,10 +45,14 @@ export class Fleet {
   readonly #awaySince = new Map<string, number>();
   #troubleSinceMs: number | undefined;
   #deaths = 0;
+  #isBegun = false;
+  /** Which models there are must not be a race: nothing is asked before each server has been looked at. */
+  #waitsForLooks: boolean;
 
   constructor(servers: readonly KeptServer[], clock: Clock) {
     this.#servers = servers;
     this.#clock = clock;
+    this.#waitsForLooks = servers.length > 1;
     for (const server of servers) {
       this.#standings.set(server.name, new Standing());
       server.onChange(() => this.#serverChanged(server));
@@ -67,9 +74,13 @@ export class Fleet {
    * asked for, where a server has one.
    */
   async choose(signal: AbortSignal, above = 0): Promise<Endpoint | undefined> {
-    for (const server of this.#servers) server.start();
+    this.#begin(signal);
     while (!signal.aborted) {
       this.#refuseMixture();
+      if (this.#waitsForLooks && this.#servers.some(({ wasLookedAt }) => !wasLookedAt)) {
+        await this.#change(signal);
+        continue;
+      }
       const nowMs = this.#clock.elapsed();
       const chosen = chooseServer(
         this.#servers.map(({ name, endpoint }) => {
@@ -105,7 +116,7 @@ export class Fleet {
     this.#sendings.delete(sending);
     // A prompt that is too long says nothing about the server.
     const isTooLong = outcome.kind === 'refused' && isContextReason(outcome.reason);
-    this.#standingOf(endpoint.server).ended(prompt, isTooLong ? 'abandoned' : outcome.kind, nowMs);
+    this.#standingOf(endpoint.server).ended(prompt, isTooLong ? 'abandoned' : outcome.kind, nowMs, sending.sinceMs);
     const server = this.#servers.find(({ name }) => name === endpoint.server);
     if (outcome.kind === 'completed') {
       this.#troubleSinceMs = undefined;
@@ -113,7 +124,24 @@ export class Fleet {
     } else if (outcome.kind !== 'refused' && outcome.kind !== 'abandoned') {
       this.#troubleSinceMs ??= nowMs;
     }
-    if (outcome.kind === 'lost' && server?.endpoint === endpoint) server.suspect();
+    const isAway = outcome.kind === 'lost' || outcome.kind === 'unauthorised';
+    if (isAway && server?.endpoint === endpoint) server.suspect();
+  }
+
+  /** This worker asks it nothing more; where it was the last, the error is the run's own. */
+  leaveOut(server: string, error: AerieError): void {
+    this.#servers.find(({ name }) => name === server)?.leaveOut(error);
+  }
+
+  /** The servers that took no part to the end, each with its reason. */
+  leftOut(): { readonly server: string; readonly because: string }[] {
+    if (!this.#isBegun) return [];
+    return this.#servers.flatMap(({ name, failure, wasReady, lastSeen }) => {
+      if (failure !== undefined) return [{ server: name, because: failure.message }];
+      return wasReady
+        ? []
+        : [{ server: name, because: `it was not ready before the run ended (${lastSeen || 'no answer yet'})` }];
+    });
   }
 
   /** How many requests this server has answered, whoever asked. */
@@ -126,6 +154,7 @@ export class Fleet {
     return {
       everCompleted: [...this.#standings.values()].some(({ answers }) => answers > 0),
       refusalsInARow: this.#standingOf(server).refusalsInARow,
+      rejectionsInARow: this.#standingOf(server).rejectionsInARow,
       quietMs: this.#troubleSinceMs === undefined ? 0 : nowMs - this.#troubleSinceMs,
       isWorking: [...this.#sendings].some(({ sinceMs }) => nowMs - sinceMs > WORKING_AFTER_MS),
     };
@@ -135,6 +164,21 @@ export class Fleet {
   #refuseMixture(): void {
     const wrong = this.#servers.find(({ failure, wasReady }) => failure?.code === 'run-file.differs' && !wasReady);
     if (wrong?.failure !== undefined) throw wrong.failure;
+  }
+
+  #begin(signal: AbortSignal): void {
+    if (this.#isBegun) return;
+    this.#isBegun = true;
+    for (const server of this.#servers) server.start();
+    if (!this.#waitsForLooks) return;
+    void this.#clock.sleep(FIRST_LOOKS_MS, signal).then(() => {
+      this.#waitsForLooks = false;
+      this.#wake();
+    });
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiting]) wake();
   }
 
   #standingOf(server: string): Standing {
@@ -154,7 +198,7 @@ export class Fleet {
       this.#awaySince.delete(server.name);
       if (this.#clock.elapsed() - awaySince > LONG_AWAY_MS) this.#troubleSinceMs = undefined;
     }
-    for (const wake of [...this.#waiting]) wake();
+    this.#wake();
   }
 
   /** Resolves at the next change of any server, or when the signal aborts; leaves no listener behind. */

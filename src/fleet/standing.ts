@@ -13,16 +13,20 @@ export class Standing {
   /** Requests answered, whoever asked. */
   answers = 0;
   refusalsInARow = 0;
+  /** Turned away (401, 403, 404, 405) and looked at again, so often in a row. */
+  rejectionsInARow = 0;
   inFlight = 0;
+  #rejectedAtMs = Number.NEGATIVE_INFINITY;
   readonly #failing = new Set<string>();
   #lastFailureMs = 0;
 
-  ended(prompt: string, outcome: OutcomeKind, nowMs: number): void {
+  ended(prompt: string, outcome: OutcomeKind, nowMs: number, sinceMs = nowMs): void {
     this.inFlight -= 1;
     switch (outcome) {
       case 'completed':
         this.answers += 1;
         this.refusalsInARow = 0;
+        this.rejectionsInARow = 0;
         this.#failing.clear();
         return;
       case 'refused':
@@ -36,6 +40,11 @@ export class Standing {
         this.#lastFailureMs = nowMs;
         return;
       case 'unauthorised':
+        // Those that were in flight together are one rejection: the server is looked at between two.
+        if (sinceMs < this.#rejectedAtMs) return;
+        this.rejectionsInARow += 1;
+        this.#rejectedAtMs = nowMs;
+        return;
       case 'abandoned':
         return;
     }

@@ -139,8 +139,12 @@ async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trou
   return endAt(endpoint, decision, trouble, context);
 }
 
-/** What has no room here is asked where the context is longer, before it is set aside. */
+/** A server that rejects everything is left out, and the others go on; what has no room here is asked where the context is longer. */
 function endAt(endpoint: Endpoint, decision: RetryDecision, trouble: Trouble, { fleet }: Conversing): Step {
+  if (decision.kind === 'stop' && decision.code === 'server.rejects') {
+    fleet.leaveOut(endpoint.server, stopError(decision.code, decision.because));
+    return { kind: 'again', afterMs: 0 };
+  }
   if (decision.kind !== 'set-aside') return decision;
   const { contextTokens } = endpoint.facts;
   if (!isContextReason(decision.reason) || contextTokens === 0 || !fleet.hasLongerContext(contextTokens))
@@ -189,7 +193,8 @@ async function askTrial(endpoint: Endpoint, trouble: Trouble, context: Conversin
   if (outcome.kind === 'abandoned' || context.drain.aborted) return LEFT;
   if (outcome.kind === 'completed') return undefined;
   trouble.trials += 1;
-  return decideAfterTrial(failureOf(outcome), trouble.trials, standingOf(endpoint, context), context.random);
+  const decision = decideAfterTrial(failureOf(outcome), trouble.trials, standingOf(endpoint, context), context.random);
+  return endAt(endpoint, decision, trouble, context);
 }
 
 function failureOf(outcome: Exclude<Outcome, { kind: 'completed' | 'abandoned' }>): Failure {

@@ -16,9 +16,18 @@ import { Trouble } from './trouble.ts';
 
 const NONE: TurnHistory = {
   ...{ failures: 0, blamedFailures: 0, losses: 0, blamedLosses: 0, deathsWithout: 0, refusals: 0, overloads: 0 },
+  ...{ rejections: 0, blamedRejections: 0 },
 };
 const WELL: ServerStanding = {
-  ...{ everCompleted: true, refusalsInARow: 0, quietMs: 0, patienceMs: 60_000, isWorking: false, retryBudgetLeft: 100 },
+  ...{
+    everCompleted: true,
+    refusalsInARow: 0,
+    rejectionsInARow: 0,
+    quietMs: 0,
+    patienceMs: 60_000,
+    isWorking: false,
+    retryBudgetLeft: 100,
+  },
 };
 const AWAY = { ...WELL, quietMs: 60_001 };
 
@@ -29,7 +38,9 @@ const decide = (outcome: Failure, history: Partial<TurnHistory>, standing: Parti
   decideRetry(outcome, { ...NONE, ...history }, { ...WELL, ...standing }, () => 1);
 
 test.each([
-  ['the key is wrong', failure('unauthorised'), {}, {}, 'stop'],
+  ['turned away once', failure('unauthorised'), { rejections: 1 }, { rejectionsInARow: 1 }, 'again'],
+  ['the key is wrong', failure('unauthorised'), { rejections: 1 }, { rejectionsInARow: 3 }, 'stop'],
+  ['turned away, and others are answered', failure('unauthorised'), { rejections: 4, blamedRejections: 4 }, {}, 'set-aside'],
   ['refused, and others are answered', failure('refused'), { refusals: 1 }, {}, 'set-aside'],
   ['refused, and nobody was ever answered', failure('refused'), { refusals: 1 }, { everCompleted: false }, 'again'],
   ['refused, as twenty others in a row', failure('refused'), { refusals: 1 }, { refusalsInARow: 20 }, 'again'],
@@ -96,9 +107,9 @@ test('a server that answers nobody is given up, resumable; one that refuses ever
     expect(trial(outcome, WELL)).toMatchObject({ kind: 'again' });
     expect(trial(outcome, AWAY)).toMatchObject({ kind: 'stop', code: 'server.gave-up' });
   }
+  expect(trial('unauthorised', WELL)).toMatchObject({ kind: 'again' });
   for (const outcome of ['refused', 'unauthorised'] as const)
-    expect(trial(outcome, WELL)).toMatchObject({ kind: 'stop', code: 'server.rejects' });
-  expect(decide(failure('unauthorised'), {})).toMatchObject({ code: 'server.rejects' });
+    expect(trial(outcome, { ...WELL, rejectionsInARow: 3 })).toMatchObject({ kind: 'stop', code: 'server.rejects' });
   expect(decide(failure('failed'), {}, { retryBudgetLeft: 0 })).toMatchObject({ code: 'server.gave-up' });
 });
 
@@ -119,6 +130,7 @@ test('proof is needed for a prompt in trouble whose server has answered nothing 
   expect(needsProof({ ...NONE, failures: 2 }, false)).toBe(true);
   expect(needsProof({ ...NONE, failures: 1, losses: 1 }, false)).toBe(true);
   expect(needsProof({ ...NONE, refusals: 1 }, false)).toBe(true);
+  expect(needsProof({ ...NONE, rejections: 1 }, false)).toBe(true);
   expect(needsProof({ ...NONE, failures: 9 }, true)).toBe(false);
   expect(needsProof({ ...NONE, overloads: 9 }, false)).toBe(false);
 });

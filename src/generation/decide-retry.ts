@@ -24,6 +24,8 @@ export const MOST_BLAMED_LOSSES_OF_ALL = 6;
 export const TROUBLES_UNTIL_PROOF = 2;
 /** Refusals in a row after which it may be the server: one trial question tells. */
 export const REFUSALS_UNTIL_PROOF = 20;
+/** Times that a server turns requests away (401, 403, 404, 405), looked at in between, until it is sure: a proxy that is restarted says so for a second or two. */
+export const REJECTIONS_UNTIL_SURE = 3;
 
 const FIRST_BACKOFF_MS = 500;
 const LONGEST_BACKOFF_MS = 30_000;
@@ -51,6 +53,9 @@ export interface TurnHistory {
   /** Times the server was lost since this turn's first loss, with this turn not in flight. */
   readonly deathsWithout: number;
   readonly refusals: number;
+  /** Turned away; and those of them with the server answering others in between. */
+  readonly rejections: number;
+  readonly blamedRejections: number;
   readonly overloads: number;
 }
 
@@ -58,6 +63,7 @@ export interface TurnHistory {
 export interface ServerStanding {
   readonly everCompleted: boolean;
   readonly refusalsInARow: number;
+  readonly rejectionsInARow: number;
   /** For how long nobody has been answered, and how long that may be. */
   readonly quietMs: number;
   readonly patienceMs: number;
@@ -78,7 +84,7 @@ export function decideRetry(
 ): RetryDecision {
   switch (failure.outcome) {
     case 'unauthorised':
-      return { kind: 'stop', code: 'server.rejects', because: failure.because };
+      return afterRejection(failure, history, standing, random);
     case 'refused':
       return afterRefusal(failure, history, standing, random);
     case 'overloaded':
@@ -97,7 +103,9 @@ export function decideRetry(
 
 /** Before the next attempt of a turn in trouble: has the server answered anything since? If not, a trial question first. */
 export function needsProof(history: TurnHistory, answeredSince: boolean): boolean {
-  return !answeredSince && (history.refusals > 0 || history.failures + history.losses >= TROUBLES_UNTIL_PROOF);
+  return (
+    !answeredSince && (history.refusals + history.rejections > 0 || history.failures + history.losses >= TROUBLES_UNTIL_PROOF)
+  );
 }
 
 /** After a trial question that was not answered: the server is to blame, and no prompt. */
@@ -107,11 +115,24 @@ export function decideAfterTrial(
   standing: ServerStanding,
   random: () => number,
 ): Exclude<RetryDecision, { kind: 'set-aside' }> {
-  if (failure.outcome === 'refused' || failure.outcome === 'unauthorised') {
+  const isSure = failure.outcome === 'unauthorised' && standing.rejectionsInARow >= REJECTIONS_UNTIL_SURE;
+  if (failure.outcome === 'refused' || isSure) {
     return { kind: 'stop', code: 'server.rejects', because: `even a plain question is refused: ${failure.because}` };
   }
   if (isGivenUp(failure, standing)) return gaveUp(failure, standing);
   return again(trials, random);
+}
+
+/** A server that turns this prompt away and answers others (a filter before it) is right about the others. */
+function afterRejection(
+  { because }: Failure,
+  history: TurnHistory,
+  standing: ServerStanding,
+  random: () => number,
+): RetryDecision {
+  if (history.blamedRejections >= MOST_BLAMED_FAILURES) return { kind: 'set-aside', reason: 'refused', because };
+  if (standing.rejectionsInARow >= REJECTIONS_UNTIL_SURE) return { kind: 'stop', code: 'server.rejects', because };
+  return again(history.rejections, random);
 }
 
 /** A turn whose lengths are known to be too large, by the server's refusal or before it was sent. */

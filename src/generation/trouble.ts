@@ -13,6 +13,8 @@ export class Trouble {
   #losses = 0;
   #blamedLosses = 0;
   #refusals = 0;
+  #rejections = 0;
+  #blamedRejections = 0;
   #overloads = 0;
   #deathsAtFirstLoss = 0;
   /** Answers of a server when this turn was last in trouble there. */
@@ -42,6 +44,11 @@ export class Trouble {
     const answers = fleet.answersOf(endpoint.server);
     const isBlamed = answers > (this.#seen.get(endpoint.server) ?? answersBefore);
     this.#seen.set(endpoint.server, answers);
+    if (failure.outcome === 'unauthorised') {
+      this.#rejections += 1;
+      if (isBlamed) this.#blamedRejections += 1;
+      return false;
+    }
     if (failure.outcome === 'refused') {
       this.#refusals += 1;
       return false;
@@ -69,6 +76,8 @@ export class Trouble {
       blamedLosses: this.#blamedLosses,
       deathsWithout: this.#losses === 0 ? 0 : Math.max(0, deaths - this.#deathsAtFirstLoss - (this.#losses - 1)),
       refusals: this.#refusals,
+      rejections: this.#rejections,
+      blamedRejections: this.#blamedRejections,
       overloads: this.#overloads,
     };
   }

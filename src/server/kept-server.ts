@@ -55,6 +55,7 @@ export class KeptServer {
   /** The last lines of a process that has ended. */
   #evidence: readonly string[] = [];
   #wasReady = false;
+  #wasLookedAt = false;
   #contextTokens = 0;
   #started = false;
 
@@ -101,9 +102,24 @@ export class KeptServer {
     this.#listeners.push(listener);
   }
 
-  /** A request to it was lost: send nothing more until its health has been seen. */
+  /** What a first look saw is known; one that Aerie starts is not waited for. */
+  get wasLookedAt(): boolean {
+    return this.#wasLookedAt || this.#options.attach === undefined || this.#failure !== undefined;
+  }
+
+  /** Why it is not ready, as last seen. */
+  get lastSeen(): string {
+    return this.#lastSeen;
+  }
+
+  /** A request to it was lost, or turned away: send nothing more until it has been looked at again. */
   suspect(): void {
     this.#observe({ kind: 'suspected' });
+  }
+
+  /** Nothing more is sent to it by this worker. */
+  leaveOut(error: AerieError): void {
+    this.#fail(error);
   }
 
   answered(): void {
@@ -181,6 +197,7 @@ export class KeptServer {
         if (look.isConfiguration && !this.#wasReady) throw wrongCertificate(this.name, baseUrl, look.seen);
         if (look.ready) await this.#becomeReady(baseUrl, control);
         else this.#notReady(look.seen);
+        this.#noteLook();
         if (this.endpoint !== undefined) continue;
         await clock.sleep(pauseMs, signal);
         pauseMs = Math.min(LOOK_LONGEST_MS, pauseMs * 1.5);
@@ -269,6 +286,12 @@ export class KeptServer {
   #fail(error: AerieError): void {
     this.#failure ??= error;
     this.#state = { kind: 'failed', because: error.message };
+    this.#tellChange();
+  }
+
+  #noteLook(): void {
+    if (this.#wasLookedAt) return;
+    this.#wasLookedAt = true;
     this.#tellChange();
   }
 

@@ -7,6 +7,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Clock } from '../../src/host/host.ts';
+import { nodeHost } from '../../src/host/node-host.ts';
 import { proves } from '../proves.ts';
 import { numbered, openWork, unwitnessedTurns } from '../support/generation-bench.ts';
 import { answeredLines, until } from '../support/lookalike-bench.ts';
@@ -186,15 +188,21 @@ test('a server that is not there is waited for, and no longer than the patience'
 });
 
 test('the number asked for is in flight, and with 256 the gate opens by steps', async () => {
-  const scenario = { latency: { kind: 'fixed', ms: 1_500 } };
-  const work = await openWork({ prompts: numbered(700), scenario, settings: { 'in-flight': 256 } });
+  // Long enough that all of a step are in flight together; the steps wait for the test and not for the time.
+  const scenario = { latency: { kind: 'fixed', ms: 5_000 } };
+  const steps = holdSleeps(100);
+  const work = await openWork({ prompts: numbered(300), scenario, settings: { 'in-flight': 256 }, clock: steps.clock });
   const running = work.run();
-  await until(() => work.events.some(({ kind }) => kind === 'server.ready'));
-  await until(async () => ((await work.bench?.stats())?.received ?? 0) > 0);
-  expect((await work.bench?.stats())?.inFlight).toBeLessThan(256);
+  const inFlight = (count: number) => until(async () => ((await work.bench?.stats())?.inFlight ?? 0) >= count);
+  await inFlight(32);
+  expect((await work.bench?.stats())?.maxInFlight).toBe(32);
+  await steps.next();
+  await inFlight(64);
+  expect((await work.bench?.stats())?.maxInFlight).toBe(64);
+  steps.release();
   expect((await running).report?.session.mostInFlight).toBe(256);
   expect((await work.bench?.stats())?.maxInFlight).toBe(256);
-  expect((await work.left()).records.length).toBe(700);
+  expect((await work.left()).records.length).toBe(300);
 });
 
 test('a drain in the middle finishes what is in flight, and the next start does the rest without asking a turn twice', async () => {
@@ -252,6 +260,29 @@ test('one request at a time: a budget that waits for an answer never holds the s
   expect((await work.run()).error).toBeUndefined();
   expect((await work.left()).records.length).toBe(2);
 });
+
+/** The real clock, but for sleeps of one length: those end when the test says so. */
+function holdSleeps(heldMs: number) {
+  const real = nodeHost().clock;
+  const held: (() => void)[] = [];
+  let isReleased = false;
+  const clock: Clock = {
+    now: () => real.now(),
+    elapsed: () => real.elapsed(),
+    sleep: (ms, signal) => (ms !== heldMs || isReleased ? real.sleep(ms, signal) : new Promise((resolve) => held.push(resolve))),
+  };
+  return {
+    clock,
+    async next(): Promise<void> {
+      await until(() => held.length > 0);
+      held.shift()?.();
+    },
+    release(): void {
+      isReleased = true;
+      for (const end of held.splice(0)) end();
+    },
+  };
+}
 
 async function freePort(): Promise<number> {
   const server = createServer();

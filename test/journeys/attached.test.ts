@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { TrainingRecord } from '../../src/shard/record.ts';
 import { makeProject, type Project } from '../support/cli.ts';
 import { openFrontDoor } from '../support/front-door.ts';
-import { lookalikeProject } from '../support/lookalike-project.ts';
+import { freePort, lookalikeProject } from '../support/lookalike-project.ts';
 import { startLookalike } from '../support/lookalike-bench.ts';
 import { readExport } from '../support/read-export.mjs';
 import { promptStates, query, readShardLines } from '../support/run-folder.ts';
@@ -228,13 +228,9 @@ test('an endpoint with another model is a mistake of the run file, whoever answe
     ],
     { model: 'lookalike', 'in-flight': 1 },
   );
-  // Enough prompts that both endpoints have said what they are before the last one is asked.
-  project.writeRows(
-    'p.jsonl',
-    Array.from({ length: 300 }, (_, nth) => ({ prompt: `question ${nth}` })),
-  );
   const result = await project.aerie(['run', 'run.yaml']);
   expect(result.code, result.stderr).toBe(2);
+  expect(recordsOf(project)).toEqual([]); // both have said what they are before anything is asked
   expect(result.stderr).toMatch(
     /run-file\.differs[\s\S]*model of the server: was (lookalike|another), is now (lookalike|another)/,
   );
@@ -258,6 +254,87 @@ test('an endpoint whose key is wrong is left out aloud, and the others go on', a
   expect(result.code, result.stderr).toBe(0);
   expect(result.stderr).toMatch(/closed: left out of this run, .*401 to \/v1\/models/);
   expect(serverCounts(recordsOf(project))).toEqual({ good: 40 });
+});
+
+test('an endpoint that is not there is named at the end, and no record comes from it', async () => {
+  const good = await startLookalike();
+  const project = attachedProject(
+    [
+      { engine: 'vllm', name: 'away', attach: `http://127.0.0.1:${await freePort()}` },
+      { engine: 'vllm', name: 'good', attach: good.engine.baseUrl },
+    ],
+    { model: 'lookalike' },
+  );
+  const result = await project.aerie(['run', 'run.yaml', '--json']);
+  expect(result.code, result.stderr).toBe(0);
+  const because = expect.stringMatching(/not ready before the run ended \(nothing listens there/);
+  expect(result.json().data.leftOut).toEqual([{ server: 'away', because }]);
+  expect(Object.keys(serverCounts(recordsOf(project)))).toEqual(['good']);
+});
+
+test.each([401, 404])(
+  'a %i in mid-run is looked at again; where it stays, that endpoint is left out and the others go on',
+  async (status) => {
+    const good = await startLookalike();
+    const passing = await startLookalike();
+    let chats = 0;
+    const once = await openFrontDoor({
+      to: passing.engine.port,
+      refuse: (path) => (path.startsWith('/v1/chat') && ++chats === 5 ? status : undefined),
+    });
+    let others = 0;
+    const closing = await startLookalike();
+    const forGood = await openFrontDoor({
+      to: closing.engine.port,
+      refuse: (path) => (path.startsWith('/v1/chat') && ++others > 5 ? status : undefined),
+    });
+    const project = attachedProject(
+      [
+        { engine: 'vllm', name: 'good', attach: good.engine.baseUrl },
+        { engine: 'vllm', name: 'once', attach: `http://127.0.0.1:${once.port}` },
+        { engine: 'vllm', name: 'for-good', attach: `http://127.0.0.1:${forGood.port}` },
+      ],
+      { model: 'lookalike', 'in-flight': 6 },
+    );
+    // As many as it takes until the third is sure of itself: its rejections are seconds apart.
+    project.writeRows(
+      'p.jsonl',
+      Array.from({ length: 400 }, (_, nth) => ({ prompt: `question ${nth}` })),
+    );
+    const result = await project.aerie(['run', 'run.yaml', '--json']);
+    expect(result.code, result.stderr).toBe(0);
+    expect(promptStates(project.path('runs/r'))).toEqual({ done: 400 });
+    const leftOut: { server: string }[] = result.json().data.leftOut;
+    expect(leftOut.map(({ server }) => server).filter((server) => server !== 'for-good')).toEqual([]);
+    const counts = serverCounts(recordsOf(project));
+    expect(counts['once']).toBeGreaterThan(4);
+    expect(counts['for-good']).toBe(5);
+  },
+);
+
+test('the last endpoint that turns everything away stops the run, resumable; one prompt that is turned away is set aside', async () => {
+  const lookalike = await startLookalike();
+  let isOpen = false;
+  const door = await openFrontDoor({
+    to: lookalike.engine.port,
+    refuse: (path) => (path.startsWith('/v1/chat') && !isOpen ? 403 : undefined),
+  });
+  const project = attachedProject([{ engine: 'vllm', attach: `http://127.0.0.1:${door.port}` }], { model: 'lookalike' });
+  const stopped = await project.aerie(['run', 'run.yaml']);
+  expect(stopped.code, stopped.stderr).toBe(4);
+  expect(stopped.stderr).toMatch(/server\.rejects[\s\S]*HTTP 403/);
+  expect(promptStates(project.path('runs/r'))['aside']).toBeUndefined();
+  isOpen = true;
+  expect((await project.aerie(['run', 'run.yaml'])).code).toBe(0);
+  expect(recordsOf(project).length).toBe(3);
+
+  const filtered = await lookalikeProject({
+    prompts: 6,
+    scenario: { faults: [{ when: { contains: 'Question 2' }, do: 'status', status: 403 }] },
+  });
+  const result = await filtered.aerie(['run', 'run.yaml', '--json']);
+  expect(result.code, result.stderr).toBe(0);
+  expect(result.json().data.partitions[0]).toMatchObject({ done: 5, aside: 1, setAsideBecause: { refused: 1 } });
 });
 
 test('exact and text-only endpoints in one run: each record says what it is', async () => {

@@ -12,6 +12,7 @@ import { readLiveRecords } from '../../src/app/read-run.ts';
 import { type RunReport, workOn } from '../../src/app/run.ts';
 import { AerieError } from '../../src/base/errors.ts';
 import type { Event } from '../../src/base/events.ts';
+import type { Clock } from '../../src/host/host.ts';
 import { nodeHost } from '../../src/host/node-host.ts';
 import type { AsideRow } from '../../src/ledger/ledger.ts';
 import { openSqliteLedger } from '../../src/ledger/sqlite/open-ledger.ts';
@@ -30,6 +31,7 @@ export interface WorkRequest {
   readonly maxTokens?: number;
   /** The port of an engine that the test starts and ends itself. */
   readonly port?: number;
+  readonly clock?: Clock;
 }
 
 export interface Work {
@@ -78,7 +80,7 @@ ${settings.map(([key, value]) => `${key}: ${value}`).join('\n')}
   const events: Event[] = [];
   let snapshot: (() => Progress) | undefined;
   const contextNow = (): OperationContext => ({
-    host: { ...nodeHost(), env: {} },
+    host: { ...nodeHost(), env: {}, ...(request.clock === undefined ? {} : { clock: request.clock }) },
     onEvent: (event) => void events.push(event),
     onNote: () => undefined,
     onProgress: (given) => {

@@ -13,6 +13,7 @@ export function renderRun(report: RunReport): string {
     '',
     ...renderReasons(report.partitions, report.folder),
     `made    ${session.records === 0 ? 'nothing: nothing was left to do' : made}`,
+    ...report.leftOut.map(({ server, because }) => `left    ${server}: left out, ${because}`),
     ...renderLeft(report),
     `folder  ${folder}`,
     `next    aerie check ${folder}`,
