@@ -214,6 +214,10 @@ export const ASKED_FOR = [
     proofs: [
       test('src/app/doctor/judge.test.ts', 'memory and disk space, with the size that the budgets come to'),
       test(journey('attached'), 'a preview on a text-only endpoint says so before anything is begun'),
+      test(
+        journey('preview'),
+        'refused rows are named with the first of each reason, and prompts without an answer with what the server said',
+      ),
       aerie('preview RUN'),
     ],
   },

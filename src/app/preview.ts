@@ -2,11 +2,14 @@
  * `aerie preview`: at most ten records that a person can read, made by the real machinery in a folder that is thrown away.
  * The run itself is neither begun nor touched.
  */
+import { createReadStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AerieError } from '../base/errors.ts';
 import type { Event } from '../base/events.ts';
+import { type RefusedRows, readRefusedRows } from '../dataset/rejected-reasons.ts';
+import type { PartitionCounters } from '../ledger/ledger.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
 import type { TrainingRecord } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
@@ -26,6 +29,10 @@ export interface PreviewReport {
   /** Why records are not exact, '' where they are. */
   readonly because: string;
   readonly rejected: number;
+  /** The rows that gave no prompt, by partition and reason, and the first of each. */
+  readonly refused: readonly ({ readonly partition: string } & RefusedRows)[];
+  /** Prompts that the server gave no answer to. */
+  readonly setAsides: readonly { readonly partition: string; readonly id: string; readonly because: string }[];
 }
 
 const MOST_RECORDS = 10; // as many as a person reads
@@ -54,6 +61,8 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
         exact: records.length > 0 && inexact === undefined,
         because: inexact?.inexactBecause ?? '',
         rejected,
+        refused: await refusedIn(folder, ledger.partitions()),
+        setAsides: ledger.partitions().flatMap(({ name }) => ledger.setAsides(name)),
       };
     } finally {
       ledger.close();
@@ -61,6 +70,16 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function refusedIn(folder: string, partitions: readonly PartitionCounters[]): Promise<PreviewReport['refused']> {
+  const refused: PreviewReport['refused'][number][] = [];
+  for (const { name, rejected, rejectedBytes } of partitions) {
+    if (rejected === 0) continue;
+    const rows = await readRefusedRows(createReadStream(join(folder, 'rejected', `${name}.ndjson`), { end: rejectedBytes - 1 }));
+    refused.push(...rows.map((row) => ({ partition: name, ...row })));
+  }
+  return refused;
 }
 
 function isStop({ fault }: AerieError): boolean {

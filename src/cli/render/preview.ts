@@ -15,7 +15,11 @@ export function renderPreview(report: PreviewReport): string {
     lines.push(
       `model     ${source.model}, ${source.weights} weights, ${source.kvCacheDtype} KV cache, ${source.engine} ${source.engineVersion}`,
     );
-  if (report.rejected > 0) lines.push(`refused   ${formatCount(report.rejected)} input rows among those read`);
+  for (const { partition, reason, count, line, detail } of report.refused)
+    lines.push(
+      `refused   ${partition}  ${formatCount(count)} × ${reason}, the first in row ${line}: ${detail}   (aerie explain ${reason})`,
+    );
+  for (const { partition, id, because } of report.setAsides) lines.push(`set aside ${partition}/${id}  ${because}`);
   const why = report.because === '' ? 'there is no record to judge by' : report.because;
   lines.push(report.exact ? 'exact     yes: token ids of prompt and answer come from the engine' : `exact     NO: ${why}`);
   return lines.join('\n');
