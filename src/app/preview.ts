@@ -6,6 +6,7 @@ import { createReadStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { AsideReason } from '../base/aside-reason.ts';
 import { AerieError } from '../base/errors.ts';
 import type { Event } from '../base/events.ts';
 import { type RefusedRows, readRefusedRows } from '../dataset/rejected-reasons.ts';
@@ -32,7 +33,12 @@ export interface PreviewReport {
   /** The rows that gave no prompt, by partition and reason, and the first of each. */
   readonly refused: readonly ({ readonly partition: string } & RefusedRows)[];
   /** Prompts that the server gave no answer to. */
-  readonly setAsides: readonly { readonly partition: string; readonly id: string; readonly because: string }[];
+  readonly setAsides: readonly {
+    readonly partition: string;
+    readonly id: string;
+    readonly reason: AsideReason;
+    readonly because: string;
+  }[];
 }
 
 const MOST_RECORDS = 10; // as many as a person reads

@@ -12,7 +12,7 @@ test('refused rows are named with the first of each reason, and prompts without 
   expect(code, stderr).toBe(0);
   expect(stdout).toMatch(/^refused {3}B1 {2}2 × unknown-shape, the first in row 2: its keys are question {3}\(aerie explain/m);
   expect(stdout).toMatch(/^refused {3}B1 {2}1 × empty-content, the first in row 4: /m);
-  expect(stdout).toMatch(/^set aside B1\/\w{26} {2}.*no such thing/m);
+  expect(stdout).toMatch(/^set aside B1\/\w{26} {2}refused: .*no such thing/m);
   expect(stdout).toMatch(/^exact {5}yes/m);
   const json = (await project.aerie(['preview', 'run.yaml', '--json'])).json().data;
   expect(json).toMatchObject({ rejected: 3, refused: [{ reason: 'unknown-shape', count: 2, line: 2 }, { line: 4 }] });

@@ -176,7 +176,9 @@ test('a source of which every row was refused is read anew once its columns, or 
   project.writeRows('prompts.jsonl', [{ question: 'What is two and two?' }, { question: 'And three?' }]);
   const first = await project.aerie(['run', 'run.yaml']);
   expect(first.code, first.stderr).toBe(0);
-  expect(first.stdout).toMatch(/B1: no prompt at all, 2 rows refused/);
+  expect(first.stdout).toMatch(/B1: no prompt at all, 2 rows refused[\s\S]*next +mend what is named above/);
+  expect((await project.aerie(['status', 'run.yaml'])).stdout).toMatch(/next +aerie run /);
+  expect((await project.aerie(['export', 'run.yaml', '--for', 'specforge'])).stdout).toContain('no record at all');
 
   project.change({ partitions: [{ name: 'B1', from: 'prompts.jsonl', columns: { prompt: 'query' } }] });
   expect((await project.aerie(['run', 'run.yaml'])).stdout).toMatch(/B1: no prompt at all, 2 rows refused/);

@@ -20,6 +20,8 @@ export function renderExport(report: ExportReport): string {
   const lines = [renderTable(head, rows), ''];
   if (report.unfinished > 0)
     lines.push(`note      ${countOf(report.unfinished, 'prompt')} without a record yet; export again when the run is done`);
+  if (report.partitions.every(({ records }) => records === 0))
+    lines.push('note      no record at all: nothing to train on was written');
   for (const note of report.notes) lines.push(`note      ${note}`);
   const counts = renderCounts(report);
   if (counts !== undefined) lines.push(`counts    ${counts}`, `          ${report.counts?.folder ?? ''}`);

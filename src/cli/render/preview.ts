@@ -19,7 +19,8 @@ export function renderPreview(report: PreviewReport): string {
     lines.push(
       `refused   ${partition}  ${formatCount(count)} × ${reason}, the first in row ${line}: ${detail}   (aerie explain ${reason})`,
     );
-  for (const { partition, id, because } of report.setAsides) lines.push(`set aside ${partition}/${id}  ${because}`);
+  for (const { partition, id, reason, because } of report.setAsides)
+    lines.push(`set aside ${partition}/${id}  ${reason}: ${because}`);
   const why = report.because === '' ? 'there is no record to judge by' : report.because;
   lines.push(report.exact ? 'exact     yes: token ids of prompt and answer come from the engine' : `exact     NO: ${why}`);
   return lines.join('\n');

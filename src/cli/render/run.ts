@@ -12,12 +12,19 @@ export function renderRun(report: RunReport): string {
     renderPartitions(report.partitions),
     '',
     ...renderReasons(report.partitions, report.folder),
-    `made    ${session.records === 0 ? 'nothing: nothing was left to do' : made}`,
+    // Nothing in flight: nobody was asked. Else all that was asked was set aside or dropped, and the lines above say why.
+    `made    ${session.mostInFlight === 0 ? 'nothing: nothing was left to do' : made}`,
     ...report.leftOut.map(({ server, because }) => `left    ${server}: left out, ${because}`),
     ...renderLeft(report),
     `folder  ${folder}`,
-    `next    aerie check ${folder}`,
+    `next    ${nextAfter(report)}`,
   ].join('\n');
+}
+
+/** A run without a record has nothing to check: its rows, or its server, are to be mended first. */
+function nextAfter({ partitions, folder }: RunReport): string {
+  if (partitions.some(({ done }) => done > 0)) return `aerie check ${folder}`;
+  return 'mend what is named above (from: and columns: in the run file, or the server), then the same command again';
 }
 
 /** What a finished run has left out on purpose, and what to do about it. */
@@ -25,7 +32,9 @@ function renderLeft({ partitions, folder }: RunReport): string[] {
   const lines: string[] = [];
   for (const { name, enrolled, rejected, waiting, leased, spentTokens, budget, aside, dropped } of partitions) {
     if (enrolled === 0 && rejected > 0)
-      lines.push(`left    ${name}: no prompt at all, ${countOf(rejected, 'row')} refused; aerie status ${folder} says why`);
+      lines.push(
+        `left    ${name}: no prompt at all, ${countOf(rejected, 'row')} refused; the first are in rejected/${name}.ndjson`,
+      );
     const notAsked = waiting + leased;
     if (notAsked > 0)
       lines.push(

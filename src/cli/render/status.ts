@@ -9,8 +9,12 @@ export function renderStatus(report: StatusReport): string {
   for (const { partition, id, reason, because } of report.setAsides) lines.push(`  ${partition}/${id}  ${reason}: ${because}`);
   const aside = report.partitions.reduce((sum, partition) => sum + partition.aside, 0);
   if (aside > report.setAsides.length) lines.push(`  … and ${formatCount(aside - report.setAsides.length)} more`);
+  const hasRecords = report.partitions.some(({ done }) => done > 0);
   const outcomes = Object.entries(report.outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`);
   if (outcomes.length > 0) lines.push(`attempts   ${outcomes.join(', ')}`);
-  lines.push(`folder     ${report.folder}`, `next       aerie ${report.isFinished ? 'check' : 'run'} ${report.folder}`);
+  lines.push(
+    `folder     ${report.folder}`,
+    `next       aerie ${report.isFinished && hasRecords ? 'check' : 'run'} ${report.folder}`,
+  );
   return lines.join('\n');
 }
