@@ -14,7 +14,7 @@ import { KeptServer } from '../server/kept-server.ts';
 import { isEngineInstalled, launchEmbedded } from '../server/launch-embedded.ts';
 import { type ModelFile, obtainModel } from '../server/model-file.ts';
 import { type Difference, launchDifferences } from '../spec/identity.ts';
-import { isKnown } from '../spec/kv-dtype.ts';
+import { isKnown } from '../base/element-type.ts';
 import { checkPolicy, findPlannedKvCacheDtype } from '../spec/policy.ts';
 import type { RunSpec, ServerSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';

@@ -164,6 +164,17 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: 'The message has what was expected and what came.',
     do: 'Remove the file and fetch it again; a proxy that answers with a page is a common reason.',
   },
+  'model.shape-unknown': {
+    means:
+      'A plan reads the layers, heads and experts of a model from its `config.json`, and a field that decides memory is not there or is of another kind. Nothing was guessed and nothing was started.',
+    look: 'The message names the field.',
+    do: 'Give the folder or repository with the whole `config.json`, or start the server once and plan with `--log server.log`: what a log prints replaces every formula.',
+  },
+  'gpu.unknown': {
+    means: 'A plan needs the memory of the GPU, and no GPU of that name is in the table. Nothing was started.',
+    look: 'The message lists the nearest names.',
+    do: 'Take one of those, or give what `nvidia-smi --query-gpu=memory.total --format=csv` prints.',
+  },
   'engine.missing': {
     means:
       'The embedded engine needs the package node-llama-cpp, which is an optional one and is not installed. Nothing was started.',

@@ -48,6 +48,8 @@ export const ERRORS = {
   'ledger.newer': { fault: 'environment', title: 'The run folder was written by a newer Aerie' },
   'model.unavailable': { fault: 'environment', title: 'The model cannot be had' },
   'model.damaged': { fault: 'environment', title: 'The model file is not what it should be' },
+  'model.shape-unknown': { fault: 'usage', title: 'The config of a model does not tell its shape' },
+  'gpu.unknown': { fault: 'usage', title: 'No such GPU is known' },
   'engine.missing': { fault: 'environment', title: 'The package of the embedded engine is not installed' },
   'server.did-not-start': { fault: 'engine', title: 'The server did not start' },
   'server.unreachable': { fault: 'engine', title: 'The server cannot be reached' },

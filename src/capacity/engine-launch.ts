@@ -21,6 +21,8 @@ export interface EngineLaunch {
   readonly isDpAttention: boolean;
   /** GPUs of one copy of the attention: tp, or tp / dp with DP attention. */
   readonly attentionTp: number;
+  /** GPUs that the routed experts are spread over. */
+  readonly expertRanks: number;
   /** `--mem-fraction-static` or `--gpu-memory-utilization`; the two are fractions of different things. */
   readonly memoryFraction: number;
   readonly isMemoryFractionGiven: boolean;
@@ -44,11 +46,17 @@ export interface EngineLaunch {
   readonly isMixedChunk: boolean;
   readonly schedulePolicy: string;
   readonly scheduleConservativeness: number;
+  /** Bytes of an element of a recurrent state: 4, or 2 where a flag says so. */
+  readonly stateElementBytes: number;
   /** `--mamba-full-memory-ratio`, `--swa-full-tokens-ratio`; the engine's defaults where not given. */
   readonly stateRatio: number;
+  /** `--max-mamba-cache-size`; 0 = by the ratio. */
+  readonly stateSlotsAsked: number;
   readonly slidingRatio: number;
   /** What was taken for granted or rewritten by the engine, one sentence each, for the person who reads the plan. */
   readonly notes: readonly string[];
+  /** Why the engine does not take these flags; empty where it does. */
+  readonly refusals: readonly string[];
   /** Flags that no formula reads; they are passed through. */
   readonly unread: readonly string[];
 }

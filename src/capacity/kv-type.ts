@@ -11,4 +11,6 @@ export interface ResolvedKvType {
   /** The engine takes another type than the one written. */
   readonly isOverridden: boolean;
   readonly because: string;
+  /** Why the engine does not start with this flag; '' where it does. */
+  readonly refusal: string;
 }

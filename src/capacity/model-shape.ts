@@ -73,6 +73,13 @@ export interface QuantisationNote {
   readonly hasKvCacheScheme: boolean;
 }
 
+export interface VisionShape {
+  readonly layers: number;
+  readonly hiddenSize: number;
+  /** `num_hidden_layers` of the vision config under that very name, which SGLang's reserve reads; 24, its default, where it has another. */
+  readonly listedLayers: number;
+}
+
 export interface ModelShape {
   readonly name: string;
   /** `architectures[0]` and `model_type` of the config. */
@@ -84,9 +91,11 @@ export interface ModelShape {
   readonly attentionHeads: number;
   readonly vocabularySize: number;
   readonly contextTokens: number;
+  /** The type the checkpoint is written in, which engines compute in: `bf16`, `f16` or `f32`. */
+  readonly computeType: 'bf16' | 'f16' | 'f32';
   readonly caches: readonly CacheGroup[];
   readonly experts?: ExpertShape;
-  readonly vision?: { readonly layers: number; readonly hiddenSize: number };
+  readonly vision?: VisionShape;
   /** Layers for multi-token prediction that come with the checkpoint; loaded only where speculation asks for them. */
   readonly draftLayers: number;
   readonly weights: readonly WeightPart[];

@@ -7,7 +7,7 @@
 import { dirname, isAbsolute, relative } from 'node:path';
 import type { Facts } from '../base/events.ts';
 import { formatCount } from '../base/units.ts';
-import { isKnown, isSameType } from './kv-dtype.ts';
+import { isKnown, isSameType } from '../base/element-type.ts';
 import type { AskSettings, RunSpec } from './run.ts';
 
 export interface Difference {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countBits, isSameType } from './kv-dtype.ts';
+import { countBits, isSameType } from '../base/element-type.ts';
 import { checkPolicy, findPlannedKvCacheDtype } from './policy.ts';
 import type { PolicyRule, ServerSpec } from './run.ts';
 

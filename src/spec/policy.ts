@@ -4,7 +4,7 @@
  * Promises: a rule is matched on what a thing is (bits per element), never on how it is spelled; what nobody can tell is
  * not kept, and `known: false` says that it is not proven broken either.
  */
-import { countBits, isKnown } from './kv-dtype.ts';
+import { countBits, isKnown } from '../base/element-type.ts';
 import type { PolicyRule, ServerSpec } from './run.ts';
 
 export interface PolicyCheck {

@@ -1,0 +1,36 @@
+/** vLLM's flags that decide memory, speed or numerics. Its parser takes underscores for dashes, and `--no-` before a switch. */
+import type { FlagTable } from '../launch-flags.ts';
+
+export const VLLM_FLAGS: FlagTable = {
+  underscoresAreDashes: true,
+  rows: [
+    { name: 'tensor-parallel-size', kind: 'count', aliases: ['tp'] },
+    { name: 'data-parallel-size', kind: 'count', aliases: ['dp'] },
+    { name: 'pipeline-parallel-size', kind: 'count', aliases: ['pp'] },
+    { name: 'decode-context-parallel-size', kind: 'count', aliases: ['dcp'] },
+    { name: 'enable-expert-parallel', kind: 'switch', aliases: ['ep'], isNegatable: true },
+    { name: 'gpu-memory-utilization', kind: 'fraction' },
+    { name: 'kv-cache-memory-bytes', kind: 'size' },
+    { name: 'kv-cache-dtype', kind: 'text' },
+    { name: 'calculate-kv-scales', kind: 'switch', isNegatable: true },
+    { name: 'dtype', kind: 'text' },
+    { name: 'quantization', kind: 'text', aliases: ['q'] },
+    { name: 'max-model-len', kind: 'size' },
+    { name: 'block-size', kind: 'count' },
+    { name: 'max-num-seqs', kind: 'size' },
+    { name: 'max-num-batched-tokens', kind: 'size' },
+    { name: 'num-gpu-blocks-override', kind: 'count' },
+    { name: 'enable-chunked-prefill', kind: 'switch', isNegatable: true },
+    { name: 'enable-prefix-caching', kind: 'switch', isNegatable: true },
+    { name: 'enforce-eager', kind: 'switch', isNegatable: true },
+    { name: 'cuda-graph-sizes', kind: 'list', aliases: ['cudagraph-capture-sizes'] },
+    { name: 'max-cudagraph-capture-size', kind: 'count' },
+    { name: 'attention-backend', kind: 'text' },
+    { name: 'speculative-config', kind: 'text' },
+    { name: 'language-model-only', kind: 'switch', isNegatable: true },
+    { name: 'enable-lora', kind: 'switch', isNegatable: true },
+    { name: 'cpu-offload-gb', kind: 'fraction' },
+    { name: 'mamba-ssm-cache-dtype', kind: 'text' },
+    { name: 'model', kind: 'text' },
+  ],
+};
