@@ -50,7 +50,10 @@ function headBytes(group: HeadCache, launch: EngineLaunch): { bytes: number; bec
   const element = elementBytes(launch);
   const copies = group.kvHeads < launch.attentionTp ? `, ${group.kvHeads} KV heads copied over ${launch.attentionTp} ranks` : '';
   const bytes = heads * (group.keyDim + group.valueDim) * element;
-  return { bytes, because: `${heads} KV head${heads === 1 ? '' : 's'} × (${group.keyDim} + ${group.valueDim}) × ${element} B${copies}` };
+  return {
+    bytes,
+    because: `${heads} KV head${heads === 1 ? '' : 's'} × (${group.keyDim} + ${group.valueDim}) × ${element} B${copies}`,
+  };
 }
 
 function latentBytes(group: LatentCache, launch: EngineLaunch): { bytes: number; because: string } {
@@ -64,9 +67,15 @@ function latentBytes(group: LatentCache, launch: EngineLaunch): { bytes: number;
   const isPacked = indexer > 0 && launch.kvType.bits === 8 && !(isSglang && isAtLeast(launch.version, [0, 5, 9]) === false);
   if (isPacked) {
     const bytes = rank + (rank / 128) * 4 + rope * 2;
-    return { bytes: bytes + indexer, because: `${bytes} B (FP8 latent, scales, 16-bit rope part)${indexerWords}, whole on every rank` };
+    return {
+      bytes: bytes + indexer,
+      because: `${bytes} B (FP8 latent, scales, 16-bit rope part)${indexerWords}, whole on every rank`,
+    };
   }
-  return { bytes: (rank + rope) * element + indexer, because: `(${rank} + ${rope}) × ${element} B${indexerWords}, whole on every rank` };
+  return {
+    bytes: (rank + rope) * element + indexer,
+    because: `(${rank} + ${rope}) × ${element} B${indexerWords}, whole on every rank`,
+  };
 }
 
 function countStateBytes(group: Extract<CacheGroup, { kind: 'state' }>, launch: EngineLaunch): number {

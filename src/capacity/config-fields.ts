@@ -55,10 +55,14 @@ export function needCount(fields: Fields, model: string, ...names: readonly stri
 
 export function missingField(model: string, names: readonly string[]): AerieError {
   const wanted = names.join(' or ');
-  return new AerieError('model.shape-unknown', `The config of ${model} has no ${wanted}, so nothing can be said about its memory.`, {
-    because: `a plan needs ${wanted}, a whole number from 1 up`,
-    remedy:
-      'Give the folder or repository that holds the full config.json of the model, or start the server once and plan with --log.',
-    facts: { field: wanted },
-  });
+  return new AerieError(
+    'model.shape-unknown',
+    `The config of ${model} has no ${wanted}, so nothing can be said about its memory.`,
+    {
+      because: `a plan needs ${wanted}, a whole number from 1 up`,
+      remedy:
+        'Give the folder or repository that holds the full config.json of the model, or start the server once and plan with --log.',
+      facts: { field: wanted },
+    },
+  );
 }

@@ -26,7 +26,8 @@ export function countWeights(input: WeightInput): WeightPart[] {
   const parts: WeightPart[] = [];
   const add: AddPart = (name, parameters, kind, split, kvHeads = 0) => {
     const isPerLayer = kind !== 'embedding' && kind !== 'head';
-    if (parameters > 0) parts.push({ name, parameters, bytes: (parameters * input.format.bitsOf(kind)) / 8, split, kvHeads, isPerLayer });
+    if (parameters > 0)
+      parts.push({ name, parameters, bytes: (parameters * input.format.bitsOf(kind)) / 8, split, kvHeads, isPerLayer });
   };
   const isTied = isTrueAt(text, 'tie_word_embeddings') || isTrueAt(config, 'tie_word_embeddings') || isTiedByClass(text);
   add('embedding', vocabularySize * hiddenSize, 'embedding', 'attention');
@@ -46,20 +47,36 @@ function isTiedByClass(text: Fields): boolean {
   return text['tie_word_embeddings'] === undefined && /^gemma/.test(String(text['model_type'] ?? ''));
 }
 
-function addHeads(input: WeightInput, layers: number, group: { kvHeads: number; keyDim: number; valueDim: number }, add: AddPart): void {
+function addHeads(
+  input: WeightInput,
+  layers: number,
+  group: { kvHeads: number; keyDim: number; valueDim: number },
+  add: AddPart,
+): void {
   const { hiddenSize, attentionHeads, text } = input;
   const gate = isTrueAt(text, 'attn_output_gate') ? 2 : 1; // Qwen3.5 makes a gate beside the query
   const query = hiddenSize * attentionHeads * group.keyDim * gate;
   const out = attentionHeads * group.valueDim * hiddenSize;
   add('attention: query and output', layers * (query + out), 'attention', 'attention');
-  add('attention: keys and values', layers * hiddenSize * group.kvHeads * (group.keyDim + group.valueDim), 'attention', 'kv', group.kvHeads);
+  add(
+    'attention: keys and values',
+    layers * hiddenSize * group.kvHeads * (group.keyDim + group.valueDim),
+    'attention',
+    'kv',
+    group.kvHeads,
+  );
 }
 
 function addLatent(input: WeightInput, layers: number, indexerDim: number, add: AddPart): void {
   const { hiddenSize, attentionHeads, text } = input;
   const count = (name: string) => countAt(text, name) ?? 0;
   const rank = count('kv_lora_rank');
-  const [nope, rope, value, queryRank] = [count('qk_nope_head_dim'), count('qk_rope_head_dim'), count('v_head_dim'), count('q_lora_rank')];
+  const [nope, rope, value, queryRank] = [
+    count('qk_nope_head_dim'),
+    count('qk_rope_head_dim'),
+    count('v_head_dim'),
+    count('q_lora_rank'),
+  ];
   const down = hiddenSize * (queryRank + rank + rope);
   const queryUp = (queryRank > 0 ? queryRank : hiddenSize) * attentionHeads * (nope + rope);
   const keysUp = rank * attentionHeads * (nope + value);
@@ -70,7 +87,12 @@ function addLatent(input: WeightInput, layers: number, indexerDim: number, add: 
   add('latent attention: absorbed copy', layers * keysUp, 'router', 'attention');
   if (indexerDim > 0) {
     const heads = count('index_n_heads');
-    add('sparse attention: indexer', layers * (queryRank * heads * indexerDim + hiddenSize * (indexerDim + heads)), 'attention', 'whole');
+    add(
+      'sparse attention: indexer',
+      layers * (queryRank * heads * indexerDim + hiddenSize * (indexerDim + heads)),
+      'attention',
+      'whole',
+    );
   }
 }
 
@@ -88,8 +110,10 @@ function addState(input: WeightInput, layers: number, add: AddPart): void {
     const wide = (countAt(kda, 'num_heads') ?? 0) * dim;
     parameters = hiddenSize * (4 * wide + 2 * dim) + 2 * dim * wide; // q, k, v, out; two gates of low rank
   } else {
-    const wide = (countAt(text, 'mamba_num_heads', 'mamba_n_heads') ?? 0) * (countAt(text, 'mamba_head_dim', 'mamba_d_head') ?? 0);
-    const states = 2 * (countAt(text, 'n_groups', 'mamba_n_groups') ?? 1) * (countAt(text, 'ssm_state_size', 'mamba_d_state') ?? 0);
+    const wide =
+      (countAt(text, 'mamba_num_heads', 'mamba_n_heads') ?? 0) * (countAt(text, 'mamba_head_dim', 'mamba_d_head') ?? 0);
+    const states =
+      2 * (countAt(text, 'n_groups', 'mamba_n_groups') ?? 1) * (countAt(text, 'ssm_state_size', 'mamba_d_state') ?? 0);
     parameters = hiddenSize * (3 * wide + states);
   }
   add('layers with a state', layers * parameters, 'linear-attention', 'attention');
@@ -112,7 +136,12 @@ function addFeedForward(input: WeightInput, add: AddPart): void {
     countAt(text, 'shared_expert_intermediate_size', 'moe_shared_expert_intermediate_size', 'shared_intermediate_size') ??
     (countAt(text, 'n_shared_experts', 'num_shared_experts') ?? 0) * experts.intermediateSize;
   const isLlama4 = countAt(text, 'intermediate_size_mlp') !== undefined; // one shared expert, as wide as a routed one
-  add('shared experts', experts.layers * matrices * hiddenSize * (isLlama4 ? experts.intermediateSize : sharedWidth), 'shared', 'tensor');
+  add(
+    'shared experts',
+    experts.layers * matrices * hiddenSize * (isLlama4 ? experts.intermediateSize : sharedWidth),
+    'shared',
+    'tensor',
+  );
 }
 
 /** Nemotron-H has layers of one kind each: `-` and `E` are feed-forward, `M` and `*` are not. */

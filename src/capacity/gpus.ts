@@ -11,7 +11,17 @@ type Link = 'nvlink' | 'pcie' | 'xgmi';
 type Row = readonly [string, number, number, number, Link, number, number, readonly string[], string];
 
 const ROWS: readonly Row[] = [
-  ['RTX PRO 6000', 97_887, 1792, 468, 'pcie', 64, 12, ['RTX PRO 6000 Blackwell', 'RTX 6000 PRO', 'RTX PRO 6000 SE', 'PRO 6000'], 'aic, smi'],
+  [
+    'RTX PRO 6000',
+    97_887,
+    1792,
+    468,
+    'pcie',
+    64,
+    12,
+    ['RTX PRO 6000 Blackwell', 'RTX 6000 PRO', 'RTX PRO 6000 SE', 'PRO 6000'],
+    'aic, smi',
+  ],
   ['H100', 81_559, 3350, 989, 'nvlink', 450, 9, ['H100 SXM', 'H100 HBM3', 'H100 80GB', 'H800'], 'smi, aic'],
   ['H100 PCIe', 81_559, 2000, 757, 'pcie', 64, 9, [], 'smi, aic'],
   ['H100 NVL', 95_830, 3900, 835, 'nvlink', 300, 9, ['H100 94GB'], 'smi, sheet'],
@@ -51,10 +61,17 @@ const SOURCES: Readonly<Record<string, string>> = {
   sheet: "speeds of the GPU: the maker's data sheet",
 };
 
-export const GPUS: readonly Gpu[] = ROWS.map(([name, memoryMiB, bandwidthGBps, bf16Tflops, kind, GBps, computeCapability, , source]) => ({
-  name, memoryMiB, bandwidthGBps, bf16Tflops, interconnect: { kind, GBps }, computeCapability,
-  sources: source.split(', ').map((word) => SOURCES[word] ?? word),
-}));
+export const GPUS: readonly Gpu[] = ROWS.map(
+  ([name, memoryMiB, bandwidthGBps, bf16Tflops, kind, GBps, computeCapability, , source]) => ({
+    name,
+    memoryMiB,
+    bandwidthGBps,
+    bf16Tflops,
+    interconnect: { kind, GBps },
+    computeCapability,
+    sources: source.split(', ').map((word) => SOURCES[word] ?? word),
+  }),
+);
 
 /** The GPU meant by a name as people and tools write it: maker, edition and punctuation do not count. */
 export function findGpu(name: string): Gpu {
@@ -74,7 +91,12 @@ export function findGpu(name: string): Gpu {
 /** A card that is in no table, by the memory its driver reports; speeds are left to the person. */
 export function describeGpu(name: string, memoryMiB: number): Gpu {
   return {
-    name, memoryMiB, bandwidthGBps: 0, bf16Tflops: 0, interconnect: { kind: 'pcie', GBps: 0 }, computeCapability: 0,
+    name,
+    memoryMiB,
+    bandwidthGBps: 0,
+    bf16Tflops: 0,
+    interconnect: { kind: 'pcie', GBps: 0 },
+    computeCapability: 0,
     sources: [`memory of the GPU as given: ${memoryMiB} MiB`],
   };
 }
@@ -90,15 +112,20 @@ function findBySize(name: string): number {
   });
 }
 
-const NOISE = /\b(nvidia|geforce|tesla|amd|instinct|quadro|blackwell|server|workstation|edition|max-?q|generation|gpu|sxm\d?|hbm\d?e?|oam)\b/g;
+const NOISE =
+  /\b(nvidia|geforce|tesla|amd|instinct|quadro|blackwell|server|workstation|edition|max-?q|generation|gpu|sxm\d?|hbm\d?e?|oam)\b/g;
 
 function plainOf(name: string): string {
-  return name.toLowerCase().replace(NOISE, '').replaceAll(/[^a-z0-9]/g, '');
+  return name
+    .toLowerCase()
+    .replace(NOISE, '')
+    .replaceAll(/[^a-z0-9]/g, '');
 }
 
 /** Names that share letters-and-digits pairs with what was written, the closest first. */
 export function rankNames(name: string): string[] {
-  const pairs = (text: string) => new Set(Array.from({ length: Math.max(0, text.length - 1) }, (_, at) => text.slice(at, at + 2)));
+  const pairs = (text: string) =>
+    new Set(Array.from({ length: Math.max(0, text.length - 1) }, (_, at) => text.slice(at, at + 2)));
   const wanted = pairs(plainOf(name.slice(0, 60)));
   const score = (one: string) => {
     const own = pairs(plainOf(one));

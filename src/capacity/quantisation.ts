@@ -52,7 +52,11 @@ export function readWeightFormat(input: WeightFormatInput): WeightFormat {
   if (quant === undefined) return plainFormat();
   const method = textAt(quant, 'quant_method') || textAt(quant, 'quant_algo');
   const bits = bitsOfMethod(quant, method);
-  const skipped = [...namesAt(quant, 'ignore'), ...namesAt(quant, 'modules_to_not_convert'), ...namesAt(quant, 'exclude_modules')];
+  const skipped = [
+    ...namesAt(quant, 'ignore'),
+    ...namesAt(quant, 'modules_to_not_convert'),
+    ...namesAt(quant, 'exclude_modules'),
+  ];
   const isExpertsOnly = method === 'mxfp4'; // gpt-oss: the rest is in modules_to_not_convert as well
   const perModule = fieldsAt(quant, 'quantized_layers');
   const expertType = textAt(config, 'expert_dtype') || textAt(text, 'expert_dtype');
@@ -73,7 +77,8 @@ export function readWeightFormat(input: WeightFormatInput): WeightFormat {
       hasKvCacheScheme: isFields(quant['kv_cache_scheme']),
     },
     bitsOf,
-    notModelled: bits === undefined && perModule === undefined ? [`weights quantised by "${method.slice(0, 40)}", counted as 16 bits`] : [],
+    notModelled:
+      bits === undefined && perModule === undefined ? [`weights quantised by "${method.slice(0, 40)}", counted as 16 bits`] : [],
   };
 }
 

@@ -69,7 +69,8 @@ export function readLayerKinds(text: Fields, layers: number): LayerKind[] {
   const types = listAt(text, 'layer_types');
   if (types.length >= layers) return types.slice(0, layers).map(kindOfType);
   const letters = textAt(text, 'hybrid_override_pattern');
-  if (letters.length >= layers) return [...letters.slice(0, layers)].map((letter) => ({ '*': 'full', M: 'state' })[letter] ?? 'none') as LayerKind[];
+  if (letters.length >= layers)
+    return [...letters.slice(0, layers)].map((letter) => ({ '*': 'full', M: 'state' })[letter] ?? 'none') as LayerKind[];
   const bits = listAt(text, 'hybrid_layer_pattern'); // MiMo-V2: 1 = sliding
   if (bits.length >= layers) return bits.slice(0, layers).map((bit) => (bit === 1 ? 'sliding' : 'full'));
   const attention = listAt(text, 'attn_type_list'); // MiniMax: 1 = full, 0 = linear
@@ -132,7 +133,12 @@ function readState(text: Fields, layers: number): StateCache | undefined {
   if (kda !== undefined) {
     const wide = (countAt(kda, 'num_heads') ?? 0) * (countAt(kda, 'head_dim') ?? 0);
     const kernel = countAt(kda, 'short_conv_kernel_size') ?? 4;
-    return { kind: 'state', layers, convElements: (kernel - 1) * 3 * wide, recurrentElements: wide * (countAt(kda, 'head_dim') ?? 0) };
+    return {
+      kind: 'state',
+      layers,
+      convElements: (kernel - 1) * 3 * wide,
+      recurrentElements: wide * (countAt(kda, 'head_dim') ?? 0),
+    };
   }
   const heads = countAt(text, 'mamba_num_heads', 'mamba_n_heads');
   const stateSize = countAt(text, 'ssm_state_size', 'mamba_d_state');
@@ -140,5 +146,10 @@ function readState(text: Fields, layers: number): StateCache | undefined {
   const wide = heads * (countAt(text, 'mamba_head_dim', 'mamba_d_head') ?? 0);
   const groups = countAt(text, 'n_groups', 'mamba_n_groups') ?? 1;
   const kernel = countAt(text, 'conv_kernel', 'mamba_d_conv') ?? 4;
-  return { kind: 'state', layers, convElements: (kernel - 1) * (wide + 2 * groups * stateSize), recurrentElements: wide * stateSize };
+  return {
+    kind: 'state',
+    layers,
+    convElements: (kernel - 1) * (wide + 2 * groups * stateSize),
+    recurrentElements: wide * stateSize,
+  };
 }

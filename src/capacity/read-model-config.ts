@@ -39,7 +39,18 @@ export function readModelConfig(input: ModelConfigInput): ModelShape {
     firstExpertLayer: experts === undefined ? 0 : (countAt(text, 'first_k_dense_replace', 'num_dense_layers') ?? 0),
     hasExperts: experts !== undefined,
   });
-  const sizes = { config, text, caches: groups, experts, layers, hiddenSize, intermediateSize, attentionHeads, vocabularySize, format };
+  const sizes = {
+    config,
+    text,
+    caches: groups,
+    experts,
+    layers,
+    hiddenSize,
+    intermediateSize,
+    attentionHeads,
+    vocabularySize,
+    format,
+  };
   const counted = countWeights(sizes);
   const fitted = fitToCheckpoint(counted, input.checkpointBytes ?? 0);
   const vision = findVision(config);
@@ -78,7 +89,11 @@ function findTextConfig(config: Fields): Fields {
 }
 
 function topLevel(config: Fields): Fields {
-  return Object.fromEntries(Object.entries(config).filter(([, value]) => !(typeof value === 'object' && value !== null && !Array.isArray(value)) || isOwnPart(value)));
+  return Object.fromEntries(
+    Object.entries(config).filter(
+      ([, value]) => !(typeof value === 'object' && value !== null && !Array.isArray(value)) || isOwnPart(value),
+    ),
+  );
 }
 
 function isOwnPart(value: object): boolean {
@@ -88,8 +103,24 @@ function isOwnPart(value: object): boolean {
 function readExperts(text: Fields, name: string, layers: number): ExpertShape | undefined {
   const count = countAt(text, 'n_routed_experts', 'num_experts', 'num_local_experts', 'moe_num_experts') ?? 0;
   if (count === 0) return undefined;
-  const perToken = needCount(text, name, 'num_experts_per_tok', 'num_experts_per_token', 'experts_per_token', 'moe_topk', 'moe_top_k', 'top_k_experts');
-  const width = needCount(text, name, 'moe_intermediate_size', 'expert_intermediate_size', 'moe_ffn_hidden_size', 'intermediate_size');
+  const perToken = needCount(
+    text,
+    name,
+    'num_experts_per_tok',
+    'num_experts_per_token',
+    'experts_per_token',
+    'moe_topk',
+    'moe_top_k',
+    'top_k_experts',
+  );
+  const width = needCount(
+    text,
+    name,
+    'moe_intermediate_size',
+    'expert_intermediate_size',
+    'moe_ffn_hidden_size',
+    'intermediate_size',
+  );
   const expertLayers = countExpertLayers(text, layers);
   return { count, perToken, intermediateSize: width, layers: expertLayers };
 }
@@ -102,7 +133,11 @@ function readWidth(text: Fields, name: string, experts: ExpertShape | undefined)
 
 /** Engines take the longest context that the config allows, with its rope scaling; YaRN models write the product themselves. */
 function readContext(text: Fields, config: Fields): number {
-  return countAt(text, 'max_position_embeddings', 'max_sequence_length', 'seq_length', 'model_max_length') ?? countAt(config, 'max_position_embeddings') ?? 0;
+  return (
+    countAt(text, 'max_position_embeddings', 'max_sequence_length', 'seq_length', 'model_max_length') ??
+    countAt(config, 'max_position_embeddings') ??
+    0
+  );
 }
 
 function visionShape({ layers, hiddenSize, fields }: { layers: number; hiddenSize: number; fields: Fields }): VisionShape {
@@ -110,7 +145,8 @@ function visionShape({ layers, hiddenSize, fields }: { layers: number; hiddenSiz
 }
 
 function readComputeType(text: Fields, config: Fields): ModelShape['computeType'] {
-  const written = textAt(text, 'dtype') || textAt(text, 'torch_dtype') || textAt(config, 'torch_dtype') || textAt(config, 'dtype');
+  const written =
+    textAt(text, 'dtype') || textAt(text, 'torch_dtype') || textAt(config, 'torch_dtype') || textAt(config, 'dtype');
   if (written === 'float16' || written === 'half') return 'f16';
   return written === 'float32' ? 'f32' : 'bf16'; // left out: bf16, as nearly all checkpoints are
 }
@@ -118,7 +154,9 @@ function readComputeType(text: Fields, config: Fields): ModelShape['computeType'
 function otherTowers(config: Fields): string[] {
   const outer = fieldsAt(config, 'thinker_config') ?? config;
   const parts = ['audio_config', 'talker_config', 'code2wav_config', 'speech_config'];
-  return parts.filter((part) => fieldsAt(outer, part) ?? fieldsAt(config, part)).map((part) => `the weights of ${part.replace('_config', '')}`);
+  return parts
+    .filter((part) => fieldsAt(outer, part) ?? fieldsAt(config, part))
+    .map((part) => `the weights of ${part.replace('_config', '')}`);
 }
 
 /** Two copies are no part of a checkpoint: the absorbed one is made at load. */
@@ -127,7 +165,10 @@ const MADE_AT_LOAD = 'latent attention: absorbed copy';
 const LARGEST_MISS = 0.25;
 
 /** What a checkpoint holds beyond the count (norms, scales, biases) is spread over its parts in proportion. */
-function fitToCheckpoint(parts: readonly WeightPart[], checkpointBytes: number): { parts: readonly WeightPart[]; source: string } {
+function fitToCheckpoint(
+  parts: readonly WeightPart[],
+  checkpointBytes: number,
+): { parts: readonly WeightPart[]; source: string } {
   const counted = parts.reduce((sum, part) => sum + (part.name === MADE_AT_LOAD ? 0 : part.bytes), 0);
   if (checkpointBytes === 0 || counted === 0) return { parts, source: 'weights counted from the config' };
   const ratio = checkpointBytes / counted;

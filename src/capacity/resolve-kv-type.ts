@@ -40,14 +40,32 @@ function resolveSglang(question: KvTypeQuestion): ResolvedKvType {
   if (refusal !== '') return answer(question, computeTypeOf(question), '', refusal);
   const isDsa = hasIndexer(question);
   const isBlackwell = computeCapability >= 10;
-  if (shape.modelType === 'kimi_k3' && question.dcp > 1 && question.attentionBackend === 'tokenspeed_mla' && from(question, 0, 5, 18))
-    return answer(question, 'fp8_e4m3', 'Kimi-K3 with decode context parallelism on tokenspeed_mla takes FP8, whatever the flag says (0.5.18)');
+  if (
+    shape.modelType === 'kimi_k3' &&
+    question.dcp > 1 &&
+    question.attentionBackend === 'tokenspeed_mla' &&
+    from(question, 0, 5, 18)
+  )
+    return answer(
+      question,
+      'fp8_e4m3',
+      'Kimi-K3 with decode context parallelism on tokenspeed_mla takes FP8, whatever the flag says (0.5.18)',
+    );
   if (isDsa && isBlackwell && from(question, 0, 5, 3) && !from(question, 0, 5, 5))
-    return answer(question, 'fp8_e4m3', 'SGLang 0.5.3 and 0.5.4 set FP8 for sparse-attention models on this GPU, whatever the flag says');
+    return answer(
+      question,
+      'fp8_e4m3',
+      'SGLang 0.5.3 and 0.5.4 set FP8 for sparse-attention models on this GPU, whatever the flag says',
+    );
   if (asked !== 'auto') return answer(question, nameOf(asked, question), 'as the flag says');
-  if (shape.modelType === 'deepseek_v4' && from(question, 0, 5, 12)) return answer(question, 'fp8_e4m3', 'auto is FP8 for DeepSeek-V4 (since 0.5.12)');
+  if (shape.modelType === 'deepseek_v4' && from(question, 0, 5, 12))
+    return answer(question, 'fp8_e4m3', 'auto is FP8 for DeepSeek-V4 (since 0.5.12)');
   if (isDsa && isBlackwell && from(question, 0, 5, 5))
-    return answer(question, 'fp8_e4m3', 'auto is FP8 for sparse-attention models on compute capability 10 and later (since 0.5.5)');
+    return answer(
+      question,
+      'fp8_e4m3',
+      'auto is FP8 for sparse-attention models on compute capability 10 and later (since 0.5.5)',
+    );
   if (shape.quantisation.kvCacheAlgorithm.toUpperCase() === 'FP8' && from(question, 0, 5, 3))
     return answer(question, 'fp8_e4m3', 'auto is FP8, silently: the checkpoint says kv_cache_quant_algo FP8 (since 0.5.3)');
   return answer(question, computeTypeOf(question), 'auto is the type the model computes in');
@@ -81,11 +99,13 @@ function resolveVllm(question: KvTypeQuestion): ResolvedKvType {
   // v0.10 to v0.16 take the checkpoint's scheme in the attention layer, over any flag.
   if (isScheme && method === 'compressed-tensors' && asked !== 'auto' && !from(question, 0, 17, 0))
     return answer(question, 'fp8_e4m3', 'the checkpoint has a kv_cache_scheme, and vLLM up to 0.16 lets it win over the flag');
-  if (isDsa && asked.startsWith('fp8')) return answer(question, 'fp8_ds_mla', 'FP8 for sparse attention keeps 656 bytes for each token and layer');
+  if (isDsa && asked.startsWith('fp8'))
+    return answer(question, 'fp8_ds_mla', 'FP8 for sparse attention keeps 656 bytes for each token and layer');
   if (sixteen) return answer(question, isDsa ? computeTypeOf(question) : nameOf(asked, question), 'as the flag says');
   if (asked !== 'auto') {
     const name = nameOf(asked, question);
-    if (countBits(name) === undefined) return answer(question, computeTypeOf(question), '', `nothing is known of the KV type ${asked.slice(0, 40)}`);
+    if (countBits(name) === undefined)
+      return answer(question, computeTypeOf(question), '', `nothing is known of the KV type ${asked.slice(0, 40)}`);
     return answer(question, name, 'as the flag says');
   }
   if (isModelOpt) return answer(question, 'fp8_e4m3', 'auto is FP8: the checkpoint says kv_cache_quant_algo FP8');

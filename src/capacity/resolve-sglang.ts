@@ -20,27 +20,50 @@ export function resolveSglangLaunch({ version, flags, shape, gpu }: LaunchQuesti
   const pp = Math.max(1, read.count('pp-size', 1));
   const dcp = Math.max(1, read.count('dcp-size', 1));
   const isDpAttention = dp > 1 && (isRewritten || read.isOn('enable-dp-attention'));
-  if (isRewritten) notes.push(`SGLang ${version} turns on DP attention with dp ${tp} and sets the memory fraction to 0.8 for this model and GPU`);
+  if (isRewritten)
+    notes.push(
+      `SGLang ${version} turns on DP attention with dp ${tp} and sets the memory fraction to 0.8 for this model and GPU`,
+    );
   if (read.isOn('enable-dp-attention') && dp === 1) notes.push('DP attention is off: it needs --dp-size above 1');
   const backend = read.text('attention-backend') || read.text('decode-attention-backend');
   const speculative = read.text('speculative-algorithm').toUpperCase();
   const ask: SglangQuestion = {
-    version, memoryMiB: gpu.memoryMiB, tp, pp, dp, isDpAttention, shape, isLanguageOnly: read.isOn('language-only'), speculative,
+    version,
+    memoryMiB: gpu.memoryMiB,
+    tp,
+    pp,
+    dp,
+    isDpAttention,
+    shape,
+    isLanguageOnly: read.isOn('language-only'),
+    speculative,
   };
   const kvType = resolveKvType({
-    engine: 'sglang', version, asked: read.text('kv-cache-dtype'), computeTypeAsked: read.text('dtype'), shape,
-    computeCapability: gpu.computeCapability, attentionBackend: backend, dcp,
+    engine: 'sglang',
+    version,
+    asked: read.text('kv-cache-dtype'),
+    computeTypeAsked: read.text('dtype'),
+    shape,
+    computeCapability: gpu.computeCapability,
+    attentionBackend: backend,
+    dcp,
   });
   const wholeChunk = read.count('chunked-prefill-size', defaultChunk(ask));
   const graphs = resolveGraphs(read, ask);
-  const fraction = resolveFraction(read, ask, { chunk: wholeChunk, graphMax: graphs.batches.at(-1) ?? 0, hasPrefillGraphs: graphs.hasPrefill });
+  const fraction = resolveFraction(read, ask, {
+    chunk: wholeChunk,
+    graphMax: graphs.batches.at(-1) ?? 0,
+    hasPrefillGraphs: graphs.hasPrefill,
+  });
   if (fraction.note !== '') notes.push(fraction.note);
   const hierarchicalCache = resolveHierarchicalCache(read, from(0, 5, 2));
   const draftLayers = Math.max(1, shape.draftLayers);
   return {
     engine: 'sglang',
     version,
-    tp, dp, pp,
+    tp,
+    dp,
+    pp,
     ep: read.count('ep-size', 1),
     dcp,
     isDpAttention,
@@ -69,7 +92,11 @@ export function resolveSglangLaunch({ version, flags, shape, gpu }: LaunchQuesti
     stateSlotsAsked: read.count('max-mamba-cache-size', 0),
     slidingRatio: read.isOn('disable-hybrid-swa-memory') ? 1 : read.count('swa-full-tokens-ratio', 0.8),
     notes: [...notes, ...noteKvType(kvType)],
-    refusals: [...flags.problems, ...(kvType.refusal === '' ? [] : [kvType.refusal]), ...refuse(read, { tp, dp, isDpAttention, shape })],
+    refusals: [
+      ...flags.problems,
+      ...(kvType.refusal === '' ? [] : [kvType.refusal]),
+      ...refuse(read, { tp, dp, isDpAttention, shape }),
+    ],
     unread: flags.unread,
   };
 }
@@ -133,13 +160,18 @@ function resolvePage(read: FlagReader, backend: string, isDsa: boolean, modelTyp
   }
 }
 
-function refuse(read: FlagReader, { tp, dp, isDpAttention, shape }: { tp: number; dp: number; isDpAttention: boolean; shape: { attentionHeads: number } }): string[] {
+function refuse(
+  read: FlagReader,
+  { tp, dp, isDpAttention, shape }: { tp: number; dp: number; isDpAttention: boolean; shape: { attentionHeads: number } },
+): string[] {
   const refusals: string[] = [];
   const fraction = read.count('mem-fraction-static', 0.5);
   if (fraction <= 0 || fraction >= 1) refusals.push(`--mem-fraction-static is ${fraction}; it lies between 0 and 1`);
-  if (isDpAttention && tp % dp !== 0) refusals.push(`--tp-size ${tp} is not a multiple of --dp-size ${dp}, as DP attention needs`);
+  if (isDpAttention && tp % dp !== 0)
+    refusals.push(`--tp-size ${tp} is not a multiple of --dp-size ${dp}, as DP attention needs`);
   const attentionTp = isDpAttention ? tp / dp : tp;
-  if (shape.attentionHeads % attentionTp !== 0) refusals.push(`${shape.attentionHeads} attention heads do not divide by ${attentionTp} ranks`);
+  if (shape.attentionHeads % attentionTp !== 0)
+    refusals.push(`${shape.attentionHeads} attention heads do not divide by ${attentionTp} ranks`);
   if (read.isOn('enable-hierarchical-cache') && read.isOn('disable-radix-cache'))
     refusals.push('--enable-hierarchical-cache and --disable-radix-cache exclude each other');
   return refusals;

@@ -23,8 +23,14 @@ export function resolveVllmLaunch({ version, flags, shape, gpu }: LaunchQuestion
   const maxRunning = read.count('max-num-seqs', isV1 && isLarge ? 1024 : 256);
   const batch = resolveBatch(read, { isV1, isLarge, contextTokens });
   const kvType = resolveKvType({
-    engine: 'vllm', version, asked: read.text('kv-cache-dtype'), computeTypeAsked: read.text('dtype'), shape,
-    computeCapability: gpu.computeCapability, attentionBackend: read.text('attention-backend'), dcp,
+    engine: 'vllm',
+    version,
+    asked: read.text('kv-cache-dtype'),
+    computeTypeAsked: read.text('dtype'),
+    shape,
+    computeCapability: gpu.computeCapability,
+    attentionBackend: read.text('attention-backend'),
+    dcp,
   });
   const speculative = readSpeculative(read.text('speculative-config'), shape.draftLayers);
   const utilization = read.count('gpu-memory-utilization', DEFAULT_UTILIZATION);
@@ -35,7 +41,9 @@ export function resolveVllmLaunch({ version, flags, shape, gpu }: LaunchQuestion
   return {
     engine: 'vllm',
     version,
-    tp, dp, pp,
+    tp,
+    dp,
+    pp,
     ep: read.isOn('enable-expert-parallel') ? tp * dp : 1,
     dcp,
     isDpAttention: false,
@@ -69,7 +77,10 @@ export function resolveVllmLaunch({ version, flags, shape, gpu }: LaunchQuestion
 }
 
 /** Tokens of one step. V0 without chunked prefill takes a whole prompt of the longest length at once. */
-function resolveBatch(read: FlagReader, { isV1, isLarge, contextTokens }: { isV1: boolean; isLarge: boolean; contextTokens: number }): number {
+function resolveBatch(
+  read: FlagReader,
+  { isV1, isLarge, contextTokens }: { isV1: boolean; isLarge: boolean; contextTokens: number },
+): number {
   const isChunked = isV1 || read.isOn('enable-chunked-prefill') || contextTokens > 32_768; // V0 turns it on beyond 32K
   const otherwise = isV1 ? (isLarge ? 8192 : 2048) : isChunked ? 2048 : Math.max(contextTokens, 2048);
   return read.count('max-num-batched-tokens', otherwise);

@@ -69,7 +69,10 @@ export function defaultFraction(question: SglangQuestion, input: FractionInput):
   const bare = fractionBeforeVision(question, input);
   const factor = visionFactor(question);
   const vision = factor === 1 ? '' : `, × ${factor.toFixed(4)} for the vision tower`;
-  return { fraction: bare.fraction * factor, because: `SGLang ${question.version} chooses ${(bare.fraction * factor).toFixed(3)}: ${bare.because}${vision}` };
+  return {
+    fraction: bare.fraction * factor,
+    because: `SGLang ${question.version} chooses ${(bare.fraction * factor).toFixed(3)}: ${bare.because}${vision}`,
+  };
 }
 
 function fractionBeforeVision(question: SglangQuestion, input: FractionInput): { fraction: number; because: string } {
@@ -93,7 +96,13 @@ function oldFraction({ memoryMiB, tp, pp }: SglangQuestion): { fraction: number;
 function reserveByCard({ memoryMiB, tp, pp, speculative, isDpAttention }: SglangQuestion): number {
   const ranks = tp * pp;
   const base =
-    memoryMiB < 35 * KIB ? 2.8 + ranks / 10 : memoryMiB < 90 * KIB ? 9.5 + ranks / 2 : memoryMiB < 160 * KIB ? 12 + ranks / 2 : 32;
+    memoryMiB < 35 * KIB
+      ? 2.8 + ranks / 10
+      : memoryMiB < 90 * KIB
+        ? 9.5 + ranks / 2
+        : memoryMiB < 160 * KIB
+          ? 12 + ranks / 2
+          : 32;
   const draft = speculative === '' ? 0 : speculative === 'STANDALONE' ? 6 : 2;
   return (base + draft + (isDpAttention ? 4 : 0)) * KIB;
 }
@@ -106,13 +115,21 @@ function reserveByUse(question: SglangQuestion, { chunk, graphMax, hasPrefillGra
   if (hasPrefillGraphs) reserve += shape.caches.some(({ kind }) => kind === 'latent') ? 1.5 * KIB : 8 * countPrefillGraphs(chunk);
   if (memoryMiB > 60 * KIB) reserve = Math.max(reserve, 10 * KIB);
   // From 0.5.14 the draft's weights are loaded before the pool is sized.
-  if (speculative !== '' && !from(question, 0, 5, 14)) reserve += (speculative === 'STANDALONE' ? 6 : from(question, 0, 5, 12) ? 4 : 2) * KIB;
+  if (speculative !== '' && !from(question, 0, 5, 14))
+    reserve += (speculative === 'STANDALONE' ? 6 : from(question, 0, 5, 12) ? 4 : 2) * KIB;
   return reserve;
 }
 
 /** Prompt lengths with a prefill graph: 4 to 32 by 4, to 256 by 16, to 512 by 32, to 1,024 by 64, to 4,096 by 256, beyond by 512. */
 export function countPrefillGraphs(longest: number): number {
-  const lists = [steps(4, 32, 4), steps(48, 256, 16), steps(288, 512, 32), steps(576, 1024, 64), steps(1280, 4096, 256), steps(4608, longest, 512)];
+  const lists = [
+    steps(4, 32, 4),
+    steps(48, 256, 16),
+    steps(288, 512, 32),
+    steps(576, 1024, 64),
+    steps(1280, 4096, 256),
+    steps(4608, longest, 512),
+  ];
   return lists.flat().filter((length) => length <= longest).length;
 }
 

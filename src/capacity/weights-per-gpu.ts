@@ -3,7 +3,9 @@ import type { EngineLaunch } from './engine-launch.ts';
 import type { ModelShape, WeightPart } from './model-shape.ts';
 
 export function countWeightBytes(shape: ModelShape, launch: EngineLaunch): number {
-  const perLayer = shape.weights.filter((part) => part.isPerLayer).reduce((sum, part) => sum + part.bytes * shareOf(part, launch), 0);
+  const perLayer = shape.weights
+    .filter((part) => part.isPerLayer)
+    .reduce((sum, part) => sum + part.bytes * shareOf(part, launch), 0);
   const ends = shape.weights.filter((part) => !part.isPerLayer).map((part) => part.bytes * shareOf(part, launch));
   // Stages split the layers; the embedding lies on the first and the head on the last.
   const stage = Math.ceil(shape.layers / launch.pp) / shape.layers;
