@@ -82,25 +82,19 @@ function middleOf({ low, high }: Interval): number {
 /** Everything that is known of memory before (x) and after (y) the weights: facts first, and a guess for what they leave open. */
 function gatherBounds(input: PlanInput): { region: Region; sources: string[] } {
   const { shape, launch, gpu, observations } = input;
-  const bounds: Bound[] = [];
   const sources: string[] = [];
-  for (const { facts, launch: measured, source } of observations) {
-    const of = measured ?? launch;
-    const before = bounds.length;
-    if (facts.freeBeforeLoadGiB !== undefined) bounds.push({ x: 1, y: 0, range: rangeOf(facts.freeBeforeLoadGiB) });
-    if (facts.freeAfterLoadGiB !== undefined) bounds.push({ x: 0, y: 1, range: rangeOf(facts.freeAfterLoadGiB) });
-    if (facts.weightsGiBPerGpu !== undefined) bounds.push({ x: 1, y: -1, range: rangeOf(facts.weightsGiBPerGpu) });
-    const pool = boundByPool(facts, shape, of);
-    if (pool !== undefined) bounds.push(pool);
-    if (bounds.length > before) sources.push(`measured: ${source}`);
-  }
-  const isKnown = (x: number, y: number) => bounds.some((bound) => bound.x * y - bound.y * x !== 0);
-  const directions = bounds.length === 0 ? 0 : bounds.some((bound) => isKnown(bound.x, bound.y)) ? 2 : 1;
-  if (directions < 2 && !bounds.some((bound) => bound.y === 0)) {
+  const bounds = observations.flatMap((observation) => {
+    const found = boundsOf(observation, input);
+    if (found.length > 0) sources.push(`measured: ${observation.source}`);
+    return found;
+  });
+  // Two bounds of different directions close the region; one leaves it open on one side, none on both.
+  const isClosed = bounds.some((one) => bounds.some((other) => one.x * other.y !== other.x * one.y));
+  if (!isClosed && !bounds.some((bound) => bound.y === 0)) {
     bounds.push({ x: 1, y: 0, range: rangeOf(guessFreeBeforeLoad(gpu, launch)) });
     sources.push('free memory before the weights estimated from the GPU');
   }
-  if (directions === 0 || (directions === 1 && bounds.every((bound) => bound.y === 0))) {
+  if (!isClosed && bounds.every((bound) => bound.y === 0)) {
     const weights = countWeightBytes(shape, launch) / GIB;
     bounds.push({ x: 1, y: -1, range: rangeOf(guessed(weights, weights * WEIGHTS_MISS)) });
     sources.push('weights estimated');
@@ -109,6 +103,17 @@ function gatherBounds(input: PlanInput): { region: Region; sources: string[] } {
   if (region.slack > 0)
     sources.push(`the facts contradict each other by ${gib(region.slack)} GiB; they may be of different ranks`);
   return { region, sources };
+}
+
+function boundsOf({ facts, launch }: Observation, input: PlanInput): Bound[] {
+  const measures = [
+    { x: 1, y: 0, measured: facts.freeBeforeLoadGiB },
+    { x: 0, y: 1, measured: facts.freeAfterLoadGiB },
+    { x: 1, y: -1, measured: facts.weightsGiBPerGpu },
+  ];
+  const direct = measures.flatMap(({ x, y, measured }) => (measured === undefined ? [] : [{ x, y, range: rangeOf(measured) }]));
+  const pool = boundByPool(facts, input.shape, launch ?? input.launch);
+  return pool === undefined ? direct : [...direct, pool];
 }
 
 /** The launch that is asked about has said its pool itself. */

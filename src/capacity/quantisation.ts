@@ -19,20 +19,38 @@ export interface WeightFormat {
 
 const PLAIN_BITS = 16;
 
-/** Names as checkpoints have them, without `model.` and `language_model.`; the layer in the middle stands for all. */
-function nameOf(kind: WeightKind, layers: number, firstExpertLayer: number): string {
-  const middle = Math.max(Math.floor(layers / 2), firstExpertLayer);
-  const names: Readonly<Record<WeightKind, string>> = {
-    attention: `layers.${middle}.self_attn.o_proj`,
-    'linear-attention': `layers.${middle}.linear_attn.out_proj`,
-    dense: `layers.${firstExpertLayer > 0 ? 0 : middle}.mlp.down_proj`,
-    shared: `layers.${middle}.mlp.shared_experts.down_proj`,
-    experts: `layers.${middle}.mlp.experts.0.down_proj`,
-    router: `layers.${middle}.mlp.gate`,
-    head: 'lm_head',
-    embedding: 'embed_tokens',
-  };
-  return names[kind];
+/** Layers by which all of their kind are judged: lists name each layer, and a kind may be missing in some. */
+export interface SampleLayers {
+  readonly attention: number;
+  readonly state: number;
+  readonly dense: number;
+  readonly experts: number;
+}
+
+/** Names as checkpoints have them, without `model.` and `language_model.`. */
+function namesOf(kind: WeightKind, at: SampleLayers): readonly string[] {
+  switch (kind) {
+    case 'attention':
+      return [`layers.${at.attention}.self_attn.o_proj`];
+    case 'linear-attention':
+      return [`layers.${at.state}.linear_attn.out_proj`, `layers.${at.state}.mixer.out_proj`];
+    case 'dense':
+      return [`layers.${at.dense}.mlp.down_proj`];
+    case 'shared':
+      return [`layers.${at.experts}.mlp.shared_experts.down_proj`, `layers.${at.experts}.mlp.shared_expert.down_proj`];
+    case 'experts':
+      return [
+        `layers.${at.experts}.mlp.experts.0.down_proj`,
+        `layers.${at.experts}.mlp.experts`,
+        `layers.${at.experts}.block_sparse_moe.experts.0.w2`,
+      ];
+    case 'router':
+      return [`layers.${at.experts}.mlp.gate`];
+    case 'head':
+      return ['lm_head'];
+    case 'embedding':
+      return ['embed_tokens'];
+  }
 }
 
 export interface WeightFormatInput {
@@ -40,13 +58,12 @@ export interface WeightFormatInput {
   readonly text: Fields;
   /** `hf_quant_config.json`, where a ModelOpt checkpoint has one. */
   readonly hfQuantConfig?: Fields;
-  readonly layers: number;
-  readonly firstExpertLayer: number;
+  readonly samples: SampleLayers;
   readonly hasExperts: boolean;
 }
 
 export function readWeightFormat(input: WeightFormatInput): WeightFormat {
-  const { config, text, hfQuantConfig, layers, firstExpertLayer, hasExperts } = input;
+  const { config, text, hfQuantConfig, samples, hasExperts } = input;
   const inner = hfQuantConfig === undefined ? undefined : fieldsAt(hfQuantConfig, 'quantization');
   const quant = fieldsAt(config, 'quantization_config') ?? fieldsAt(text, 'quantization_config') ?? inner;
   if (quant === undefined) return plainFormat();
@@ -64,10 +81,10 @@ export function readWeightFormat(input: WeightFormatInput): WeightFormat {
     // No method quantises the router, the norms or the embedding; the head only where it is listed.
     if (kind === 'router' || kind === 'embedding') return PLAIN_BITS;
     if (kind === 'experts' && expertType === 'fp4') return 4.25; // DeepSeek-V4: FP4 with one scale byte for 32
-    const name = nameOf(kind, layers, firstExpertLayer);
-    if (perModule !== undefined) return bitsOfListed(perModule, name) ?? PLAIN_BITS;
+    const names = namesOf(kind, samples);
+    if (perModule !== undefined) return bitsOfListed(perModule, names) ?? PLAIN_BITS;
     if (kind === 'head' || (isExpertsOnly && kind !== 'experts')) return PLAIN_BITS;
-    return skipped.some((pattern) => matchesModule(pattern, name)) ? PLAIN_BITS : (bits ?? PLAIN_BITS);
+    return skipped.some((pattern) => names.some((name) => matchesModule(pattern, name))) ? PLAIN_BITS : (bits ?? PLAIN_BITS);
   };
   return {
     note: {
@@ -151,8 +168,8 @@ function firstWeights(quant: Fields): Fields | undefined {
   return first === undefined ? undefined : fieldsAt(first, 'weights');
 }
 
-function bitsOfListed(modules: Fields, name: string): number | undefined {
-  const key = Object.keys(modules).find((module) => shortName(module) === name);
+function bitsOfListed(modules: Fields, names: readonly string[]): number | undefined {
+  const key = Object.keys(modules).find((module) => names.includes(shortName(module)));
   const entry = key === undefined ? undefined : modules[key];
   return isFields(entry) ? bitsOfAlgorithm(textAt(entry, 'quant_algo'), countAt(entry, 'group_size')) : undefined;
 }

@@ -8,14 +8,15 @@ import type { CacheGroup, HeadCache, StateCache } from './model-shape.ts';
 
 export interface Caches {
   readonly groups: readonly CacheGroup[];
+  readonly kinds: readonly LayerKind[];
   readonly notModelled: readonly string[];
 }
 
-type LayerKind = 'full' | 'sliding' | 'state' | 'none';
+export type LayerKind = 'full' | 'sliding' | 'state' | 'none';
 
 export function readCaches(text: Fields, model: string, layers: number): Caches {
   if (listAt(text, 'compress_ratios').length > 0)
-    return { groups: [], notModelled: ['compressed sparse attention (compress_ratios): its bytes per token'] };
+    return { groups: [], kinds: [], notModelled: ['compressed sparse attention (compress_ratios): its bytes per token'] };
   const kinds = readLayerKinds(text, layers);
   const count = (kind: LayerKind) => kinds.filter((one) => one === kind).length;
   const groups: CacheGroup[] = [];
@@ -27,7 +28,7 @@ export function readCaches(text: Fields, model: string, layers: number): Caches 
     if (state === undefined) notModelled.push(`the state of ${count('state')} layers without attention`);
     else groups.push(state);
   }
-  return { groups, notModelled };
+  return { groups, kinds, notModelled };
 }
 
 function attentionGroup(text: Fields, model: string, layers: number): CacheGroup {

@@ -6,8 +6,8 @@
 import { countAt, type Fields, fieldsAt, listAt, needCount, textAt } from './config-fields.ts';
 import { countExpertLayers, countWeights, findVision } from './count-weights.ts';
 import type { ExpertShape, ModelShape, VisionShape, WeightPart } from './model-shape.ts';
-import { readWeightFormat } from './quantisation.ts';
-import { readCaches } from './read-caches.ts';
+import { readWeightFormat, type SampleLayers } from './quantisation.ts';
+import { type LayerKind, readCaches } from './read-caches.ts';
 
 export interface ModelConfigInput {
   /** As the person named it. */
@@ -30,13 +30,12 @@ export function readModelConfig(input: ModelConfigInput): ModelShape {
   const intermediateSize = readWidth(text, name, experts);
   const attentionHeads = needCount(text, name, 'num_attention_heads', 'n_head', 'n_heads');
   const vocabularySize = needCount(text, name, 'vocab_size', 'padded_vocab_size');
-  const { groups, notModelled } = readCaches(text, name, layers);
+  const { groups, kinds, notModelled } = readCaches(text, name, layers);
   const format = readWeightFormat({
     config,
     text,
     ...(input.hfQuantConfig === undefined ? {} : { hfQuantConfig: input.hfQuantConfig }),
-    layers,
-    firstExpertLayer: experts === undefined ? 0 : (countAt(text, 'first_k_dense_replace', 'num_dense_layers') ?? 0),
+    samples: chooseSamples(text, kinds, layers),
     hasExperts: experts !== undefined,
   });
   const sizes = {
@@ -138,6 +137,22 @@ function readContext(text: Fields, config: Fields): number {
     countAt(config, 'max_position_embeddings') ??
     0
   );
+}
+
+/** A layer in the middle of each kind: what is left unquantised is often the first layers alone. */
+function chooseSamples(text: Fields, kinds: readonly LayerKind[], layers: number): SampleLayers {
+  const firstExperts = countAt(text, 'first_k_dense_replace', 'num_dense_layers') ?? 0;
+  const middle = Math.max(Math.floor(layers / 2), firstExperts);
+  const from = (isOne: (kind: LayerKind) => boolean) => {
+    const at = kinds.findIndex((kind, layer) => layer >= middle && isOne(kind));
+    return at === -1 ? middle : at;
+  };
+  return {
+    attention: from((kind) => kind === 'full' || kind === 'sliding'),
+    state: from((kind) => kind === 'state'),
+    dense: firstExperts > 0 ? 0 : middle,
+    experts: middle,
+  };
 }
 
 function visionShape({ layers, hiddenSize, fields }: { layers: number; hiddenSize: number; fields: Fields }): VisionShape {

@@ -8,32 +8,19 @@ import { defaultChunk, defaultFraction, defaultGraphMax, listGraphBatches, type 
 
 type Resolved = Omit<EngineLaunch, 'isVersionAssumed'>;
 
-export function resolveSglangLaunch({ version, flags, shape, gpu }: LaunchQuestion): Resolved {
+/** `--max-running-requests` where a draft is used and nobody says it. */
+const RUNNING_WITH_DRAFT = 48;
+
+export function resolveSglangLaunch(question: LaunchQuestion): Resolved {
+  const { version, flags, shape, gpu } = question;
   const read = readFlags(flags.values);
-  const notes: string[] = [];
-  const from = (...least: [number, number, number]) => isAtLeast(version, least) ?? true;
-  const isDsa = shape.caches.some((group) => group.kind === 'latent' && group.indexerDim > 0);
-  // 0.5.3 and 0.5.4 rewrite the whole launch of a sparse-attention model on Blackwell.
-  const isRewritten = isDsa && gpu.computeCapability >= 10 && from(0, 5, 3) && !from(0, 5, 5);
-  const tp = Math.max(1, read.count('tp-size', 1));
-  const dp = isRewritten ? tp : Math.max(1, read.count('dp-size', 1));
-  const pp = Math.max(1, read.count('pp-size', 1));
-  const dcp = Math.max(1, read.count('dcp-size', 1));
-  const isDpAttention = dp > 1 && (isRewritten || read.isOn('enable-dp-attention'));
-  if (isRewritten)
-    notes.push(
-      `SGLang ${version} turns on DP attention with dp ${tp} and sets the memory fraction to 0.8 for this model and GPU`,
-    );
-  if (read.isOn('enable-dp-attention') && dp === 1) notes.push('DP attention is off: it needs --dp-size above 1');
-  const backend = read.text('attention-backend') || read.text('decode-attention-backend');
+  const ranks = resolveRanks(question, read);
   const speculative = read.text('speculative-algorithm').toUpperCase();
+  const backend = read.text('attention-backend') || read.text('decode-attention-backend');
   const ask: SglangQuestion = {
     version,
     memoryMiB: gpu.memoryMiB,
-    tp,
-    pp,
-    dp,
-    isDpAttention,
+    ...ranks,
     shape,
     isLanguageOnly: read.isOn('language-only'),
     speculative,
@@ -46,59 +33,82 @@ export function resolveSglangLaunch({ version, flags, shape, gpu }: LaunchQuesti
     shape,
     computeCapability: gpu.computeCapability,
     attentionBackend: backend,
-    dcp,
+    dcp: ranks.dcp,
   });
-  const wholeChunk = read.count('chunked-prefill-size', defaultChunk(ask));
+  const chunk = read.count('chunked-prefill-size', defaultChunk(ask));
   const graphs = resolveGraphs(read, ask);
-  const fraction = resolveFraction(read, ask, {
-    chunk: wholeChunk,
-    graphMax: graphs.batches.at(-1) ?? 0,
+  const fraction = resolveFraction(read, ask, ranks.isRewritten, {
+    chunk,
+    graphMax: graphs.most,
     hasPrefillGraphs: graphs.hasPrefill,
   });
-  if (fraction.note !== '') notes.push(fraction.note);
-  const hierarchicalCache = resolveHierarchicalCache(read, from(0, 5, 2));
-  const draftLayers = Math.max(1, shape.draftLayers);
+  const kvRefusals = kvType.refusal === '' ? [] : [kvType.refusal];
+  const { isRewritten: _, notes: rankNotes, ...sizes } = ranks;
   return {
     engine: 'sglang',
     version,
-    tp,
-    dp,
-    pp,
-    ep: read.count('ep-size', 1),
-    dcp,
-    isDpAttention,
-    attentionTp: isDpAttention ? Math.max(1, Math.floor(tp / dp)) : tp,
-    expertRanks: tp,
-    memoryFraction: isRewritten ? 0.8 : fraction.value,
-    isMemoryFractionGiven: read.isGiven('mem-fraction-static') && !isRewritten,
+    ...sizes,
+    expertRanks: ranks.tp,
+    memoryFraction: fraction.value,
+    isMemoryFractionGiven: fraction.isGiven,
     kvType,
-    pageTokens: resolvePage(read, backend, isDsa, shape.modelType),
+    pageTokens: resolvePage(read, backend, question),
     contextTokens: read.count('context-length', shape.contextTokens),
-    prefillChunkTokens: wholeChunk <= 0 ? 0 : isDpAttention ? Math.floor(wholeChunk / dp) : wholeChunk,
+    prefillChunkTokens: chunk <= 0 ? 0 : ranks.isDpAttention ? Math.floor(chunk / ranks.dp) : chunk,
     maxPrefillTokens: read.count('max-prefill-tokens', 16_384),
-    maxRunningAsked: read.count('max-running-requests', speculative === '' ? 0 : 48), // 48 where a draft is used
+    maxRunningAsked: read.count('max-running-requests', speculative === '' ? 0 : RUNNING_WITH_DRAFT),
     maxTotalTokensAsked: read.count('max-total-tokens', 0),
     kvCacheBytesAsked: 0,
     graphBatches: graphs.batches,
     hasPrefillGraphs: graphs.hasPrefill,
-    ...(hierarchicalCache === undefined ? {} : { hierarchicalCache }),
-    ...(speculative === '' ? {} : { speculative: { algorithm: speculative, draftLayers } }),
-    hasRadixCache: !read.isOn('disable-radix-cache'),
-    isMixedChunk: read.isOn('enable-mixed-chunk') && speculative === '',
-    schedulePolicy: read.text('schedule-policy') || 'fcfs',
-    scheduleConservativeness: read.count('schedule-conservativeness', 1) * (isDpAttention ? 0.3 : 1),
-    stateElementBytes: /^(bf|bfloat|float|fp)16$/.test(read.text('mamba-ssm-dtype')) ? 2 : 4,
-    stateRatio: read.count('mamba-full-memory-ratio', 0.9),
-    stateSlotsAsked: read.count('max-mamba-cache-size', 0),
-    slidingRatio: read.isOn('disable-hybrid-swa-memory') ? 1 : read.count('swa-full-tokens-ratio', 0.8),
-    notes: [...notes, ...noteKvType(kvType)],
-    refusals: [
-      ...flags.problems,
-      ...(kvType.refusal === '' ? [] : [kvType.refusal]),
-      ...refuse(read, { tp, dp, isDpAttention, shape }),
-    ],
+    ...resolveExtras(read, question, speculative),
+    ...resolveScheduling(read, ranks.isDpAttention, speculative),
+    notes: [...rankNotes, ...fraction.notes, ...noteKvType(kvType)],
+    refusals: [...flags.problems, ...kvRefusals, ...refuse(read, ranks, shape.attentionHeads)],
     unread: flags.unread,
   };
+}
+
+interface Ranks {
+  readonly tp: number;
+  readonly dp: number;
+  readonly pp: number;
+  readonly ep: number;
+  readonly dcp: number;
+  readonly isDpAttention: boolean;
+  readonly attentionTp: number;
+  /** 0.5.3 and 0.5.4 rewrite the whole launch of a sparse-attention model on Blackwell. */
+  readonly isRewritten: boolean;
+  readonly notes: readonly string[];
+}
+
+function resolveRanks({ version, shape, gpu }: LaunchQuestion, read: FlagReader): Ranks {
+  const from = (...least: [number, number, number]) => isAtLeast(version, least) ?? true;
+  const isRewritten = hasIndexer(shape.caches) && gpu.computeCapability >= 10 && from(0, 5, 3) && !from(0, 5, 5);
+  const tp = Math.max(1, read.count('tp-size', 1));
+  const dp = isRewritten ? tp : Math.max(1, read.count('dp-size', 1));
+  const isDpAttention = dp > 1 && (isRewritten || read.isOn('enable-dp-attention'));
+  const notes: string[] = [];
+  if (isRewritten)
+    notes.push(
+      `SGLang ${version} turns on DP attention with dp ${tp} and sets the memory fraction to 0.8 for this model and GPU`,
+    );
+  if (read.isOn('enable-dp-attention') && dp === 1) notes.push('DP attention is off: it needs --dp-size above 1');
+  return {
+    tp,
+    dp,
+    pp: Math.max(1, read.count('pp-size', 1)),
+    ep: Math.max(1, read.count('ep-size', 1)),
+    dcp: Math.max(1, read.count('dcp-size', 1)),
+    isDpAttention,
+    attentionTp: isDpAttention ? Math.max(1, Math.floor(tp / dp)) : tp,
+    isRewritten,
+    notes,
+  };
+}
+
+function hasIndexer(caches: LaunchQuestion['shape']['caches']): boolean {
+  return caches.some((group) => group.kind === 'latent' && group.indexerDim > 0);
 }
 
 function noteKvType(kvType: ResolvedKvType): string[] {
@@ -108,28 +118,46 @@ function noteKvType(kvType: ResolvedKvType): string[] {
 function resolveFraction(
   read: FlagReader,
   ask: SglangQuestion,
+  isRewritten: boolean,
   input: { chunk: number; graphMax: number; hasPrefillGraphs: boolean },
-): { value: number; note: string } {
-  if (read.isGiven('mem-fraction-static')) return { value: read.count('mem-fraction-static', 0), note: '' };
+): { value: number; isGiven: boolean; notes: readonly string[] } {
+  if (isRewritten) return { value: 0.8, isGiven: false, notes: [] };
+  if (read.isGiven('mem-fraction-static')) return { value: read.count('mem-fraction-static', 0), isGiven: true, notes: [] };
   const { fraction, because } = defaultFraction(ask, input);
-  return { value: fraction, note: `--mem-fraction-static is not given: ${because}` };
+  return { value: fraction, isGiven: false, notes: [`--mem-fraction-static is not given: ${because}`] };
 }
 
-function resolveGraphs(read: FlagReader, ask: SglangQuestion): { batches: readonly number[]; hasPrefill: boolean } {
+function resolveGraphs(read: FlagReader, ask: SglangQuestion): { batches: readonly number[]; most: number; hasPrefill: boolean } {
   const isOff = read.isOn('disable-cuda-graph') || read.text('cuda-graph-backend-decode') === 'disabled';
   const listed = [...read.list('cuda-graph-bs-decode')].sort((a, b) => a - b);
-  const most = read.count('cuda-graph-max-bs-decode', defaultGraphMax(ask));
-  // Sizes above the most requests there can be are left out.
+  const most = listed.at(-1) ?? read.count('cuda-graph-max-bs-decode', defaultGraphMax(ask));
+  // Sizes above the most requests there can be are left out, though the reserve still counts them.
   const asked = read.count('max-running-requests', Number.POSITIVE_INFINITY);
   const perGroup = ask.isDpAttention ? Math.floor(asked / ask.dp) : asked;
   const batches = isOff ? [] : listed.length > 0 ? listed : listGraphBatches(ask.version, most);
   const isDefault = isAtLeast(ask.version, [0, 5, 10]) ?? true; // opt-in before
-  const hasPrefill =
-    !read.isOn('disable-cuda-graph') &&
-    !read.isOn('disable-piecewise-cuda-graph') &&
-    read.text('cuda-graph-backend-prefill') !== 'disabled' &&
-    (isDefault || read.isOn('enable-piecewise-cuda-graph'));
-  return { batches: batches.filter((size) => size <= perGroup), hasPrefill };
+  const isPrefillOff =
+    read.isOn('disable-cuda-graph') ||
+    read.isOn('disable-piecewise-cuda-graph') ||
+    read.text('cuda-graph-backend-prefill') === 'disabled';
+  return {
+    batches: batches.filter((size) => size <= perGroup),
+    most: isOff && (isAtLeast(ask.version, [0, 5, 14]) ?? true) ? 0 : most,
+    hasPrefill: !isPrefillOff && (isDefault || read.isOn('enable-piecewise-cuda-graph')),
+  };
+}
+
+/** Parts of a launch that it may have or not have: host cache, draft, states, sliding layers. */
+function resolveExtras(read: FlagReader, { version, shape }: LaunchQuestion, speculative: string) {
+  const hierarchicalCache = resolveHierarchicalCache(read, isAtLeast(version, [0, 5, 2]) ?? true);
+  return {
+    ...(hierarchicalCache === undefined ? {} : { hierarchicalCache }),
+    ...(speculative === '' ? {} : { speculative: { algorithm: speculative, draftLayers: Math.max(1, shape.draftLayers) } }),
+    stateElementBytes: /^(bf|bfloat|float|fp)16$/.test(read.text('mamba-ssm-dtype')) ? 2 : 4,
+    stateRatio: read.count('mamba-full-memory-ratio', 0.9),
+    stateSlotsAsked: read.count('max-mamba-cache-size', 0),
+    slidingRatio: read.isOn('disable-hybrid-swa-memory') ? 1 : read.count('swa-full-tokens-ratio', 0.8),
+  };
 }
 
 function resolveHierarchicalCache(read: FlagReader, isWriteThrough: boolean): HierarchicalCacheFlags | undefined {
@@ -141,8 +169,17 @@ function resolveHierarchicalCache(read: FlagReader, isWriteThrough: boolean): Hi
   };
 }
 
+function resolveScheduling(read: FlagReader, isDpAttention: boolean, speculative: string) {
+  return {
+    hasRadixCache: !read.isOn('disable-radix-cache'),
+    isMixedChunk: read.isOn('enable-mixed-chunk') && speculative === '', // forced off with a draft
+    schedulePolicy: read.text('schedule-policy') || 'fcfs',
+    scheduleConservativeness: read.count('schedule-conservativeness', 1) * (isDpAttention ? 0.3 : 1),
+  };
+}
+
 /** Some attention kernels work in pages of one size, whatever the flag says. */
-function resolvePage(read: FlagReader, backend: string, isDsa: boolean, modelType: string): number {
+function resolvePage(read: FlagReader, backend: string, { shape }: LaunchQuestion): number {
   const asked = read.count('page-size', 1);
   switch (backend) {
     case 'flashmla':
@@ -156,22 +193,18 @@ function resolvePage(read: FlagReader, backend: string, isDsa: boolean, modelTyp
     case 'fa4':
       return 128;
     default:
-      return modelType === 'deepseek_v4' ? 256 : isDsa ? 64 : Math.max(1, asked);
+      return shape.modelType === 'deepseek_v4' ? 256 : hasIndexer(shape.caches) ? 64 : Math.max(1, asked);
   }
 }
 
-function refuse(
-  read: FlagReader,
-  { tp, dp, isDpAttention, shape }: { tp: number; dp: number; isDpAttention: boolean; shape: { attentionHeads: number } },
-): string[] {
+function refuse(read: FlagReader, ranks: Ranks, heads: number): string[] {
+  const { tp, dp, isDpAttention, attentionTp } = ranks;
   const refusals: string[] = [];
   const fraction = read.count('mem-fraction-static', 0.5);
   if (fraction <= 0 || fraction >= 1) refusals.push(`--mem-fraction-static is ${fraction}; it lies between 0 and 1`);
   if (isDpAttention && tp % dp !== 0)
     refusals.push(`--tp-size ${tp} is not a multiple of --dp-size ${dp}, as DP attention needs`);
-  const attentionTp = isDpAttention ? tp / dp : tp;
-  if (shape.attentionHeads % attentionTp !== 0)
-    refusals.push(`${shape.attentionHeads} attention heads do not divide by ${attentionTp} ranks`);
+  if (heads % attentionTp !== 0) refusals.push(`${heads} attention heads do not divide by ${attentionTp} ranks`);
   if (read.isOn('enable-hierarchical-cache') && read.isOn('disable-radix-cache'))
     refusals.push('--enable-hierarchical-cache and --disable-radix-cache exclude each other');
   return refusals;

@@ -94,21 +94,30 @@ function readValue(row: FlagRow, given: readonly string[], isNegated: boolean): 
   const [first] = given;
   switch (row.kind) {
     case 'switch':
-      if (given.length === 0) return !isNegated;
-      return /^(true|1)$/i.test(first ?? '') ? true : /^(false|0)$/i.test(first ?? '') ? false : undefined;
+      return first === undefined ? !isNegated : SWITCH_WORDS.get(first.toLowerCase());
     case 'count':
       return first !== undefined && /^-?\d+$/.test(first) ? Number(first) : undefined;
     case 'size':
       return first === undefined ? undefined : readSize(first);
     case 'fraction':
       return first !== undefined && /^\d*\.?\d+(e-?\d+)?$/i.test(first) ? Number(first) : undefined;
-    case 'list': {
-      const numbers = given.flatMap((text) => text.split(/[,\s]+/)).filter((text) => text !== '');
-      return numbers.length > 0 && numbers.every((text) => /^\d+$/.test(text)) ? numbers.map(Number) : undefined;
-    }
+    case 'list':
+      return readList(given);
     case 'text':
       return first;
   }
+}
+
+const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
+
+function readList(given: readonly string[]): number[] | undefined {
+  const numbers = given.flatMap((text) => text.split(/[,\s[\]]+/)).filter((text) => text !== '');
+  return numbers.length > 0 && numbers.every((text) => /^\d+$/.test(text)) ? numbers.map(Number) : undefined;
 }
 
 /** vLLM reads `32k` as 32,000 and `32K` as 32,768. */
