@@ -23,7 +23,8 @@ export interface ModelConfigInput {
 
 export function readModelConfig(input: ModelConfigInput): ModelShape {
   const { name, config } = input;
-  const text = { ...topLevel(config), ...findTextConfig(config) };
+  const written = { ...topLevel(config), ...findTextConfig(config) };
+  const text = { ...CLASS_DEFAULTS[textAt(written, 'model_type')], ...written };
   const layers = needCount(text, name, 'num_hidden_layers', 'n_layer', 'n_layers', 'num_layers');
   const hiddenSize = needCount(text, name, 'hidden_size', 'n_embd', 'd_model');
   const experts = readExperts(text, name, layers);
@@ -74,6 +75,18 @@ export function readModelConfig(input: ModelConfigInput): ModelShape {
     notModelled: [...notModelled, ...format.notModelled, ...otherTowers(config)],
   };
 }
+
+/** Fields that files of a model type leave out, and what its published configuration class takes then. */
+const CLASS_DEFAULTS: Readonly<Record<string, Fields>> = {
+  gemma3_text: {
+    num_attention_heads: 8,
+    num_key_value_heads: 4,
+    head_dim: 256,
+    vocab_size: 262_208,
+    max_position_embeddings: 131_072,
+  },
+  qwen3_next: { attn_output_gate: true }, // its attention has the gate without a field for it
+};
 
 const NESTED = ['text_config', 'llm_config', 'language_config', 'language_model_config'] as const;
 

@@ -2,7 +2,7 @@
 import { isAtLeast } from '../engine/version.ts';
 import type { EngineLaunch, HierarchicalCacheFlags } from './engine-launch.ts';
 import type { ResolvedKvType } from './kv-type.ts';
-import { type FlagReader, type LaunchQuestion, readFlags } from './resolve-launch.ts';
+import { type FlagReader, type LaunchQuestion, readFlags } from './launch-question.ts';
 import { resolveKvType } from './resolve-kv-type.ts';
 import { defaultChunk, defaultFraction, defaultGraphMax, listGraphBatches, type SglangQuestion } from './sglang-defaults.ts';
 

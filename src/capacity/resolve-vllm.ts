@@ -1,7 +1,7 @@
 /** vLLM 0.6 to 0.21 and later: flags → launch. See `resolve-launch.ts`. */
 import { isAtLeast } from '../engine/version.ts';
 import type { EngineLaunch } from './engine-launch.ts';
-import { type FlagReader, type LaunchQuestion, readFlags } from './resolve-launch.ts';
+import { type FlagReader, type LaunchQuestion, readFlags } from './launch-question.ts';
 import { resolveKvType } from './resolve-kv-type.ts';
 
 type Resolved = Omit<EngineLaunch, 'isVersionAssumed'>;
