@@ -4,7 +4,7 @@
  */
 import { isAtLeast } from '../engine/version.ts';
 import type { EngineLaunch } from './engine-launch.ts';
-import type { CacheGroup, HeadCache, LatentCache, ModelShape } from './model-shape.ts';
+import type { CacheGroup, CompressedCache, HeadCache, LatentCache, ModelShape, StateCache } from './model-shape.ts';
 
 export interface TokenBytes {
   /** Per token of the pool that the engine prints. */
@@ -29,7 +29,7 @@ export function countTokenBytes(shape: ModelShape, launch: EngineLaunch): TokenB
     }
     const share = slidingShare(shape, group, launch);
     if (share === 0) continue;
-    const one = group.kind === 'latent' ? latentBytes(group, launch) : headBytes(group, launch);
+    const one = bytesOf(group, launch);
     bytes += group.layers * one.bytes * share;
     layers += group.layers;
     const times = share === 1 ? '' : ` × ${share} (sliding window)`;
@@ -38,6 +38,39 @@ export function countTokenBytes(shape: ModelShape, launch: EngineLaunch): TokenB
   const draft = draftShare(shape, launch, layers);
   if (draft > 0) parts.push(`${(draft * 100).toFixed(1)} % more for the draft`);
   return { bytes: bytes * (1 + draft), because: parts.join(' + '), stateBytesPerRequest: stateBytes, layers };
+}
+
+function bytesOf(group: Exclude<CacheGroup, StateCache>, launch: EngineLaunch): { bytes: number; because: string } {
+  switch (group.kind) {
+    case 'latent':
+      return latentBytes(group, launch);
+    case 'compressed':
+      return compressedBytes(group, launch);
+    case 'heads':
+      return headBytes(group, launch);
+  }
+}
+
+/**
+ * DeepSeek-V4 (`DSV4PoolConfigurator`): FP8 latents with 16-bit rope parts for each 4th or 128th token, whole ones inside the window, and
+ * 32-bit states of what is being compressed, in rings of 8 and 128 for each window (twice that with a draft). The mean over its layers.
+ */
+function compressedBytes(group: CompressedCache, launch: EngineLaunch): { bytes: number; because: string } {
+  const { layers, layersOf4, layersOf128, nope, rope, indexerDim, window } = group;
+  const latent = nope + rope * 2 + 8;
+  const indexer = indexerDim + (indexerDim / 128) * 4;
+  const rings = launch.speculative === undefined ? 1 : 2;
+  const states = (ratio: number, words: number, tokens: number) => ((ratio * rings) / window) * words * tokens * 4;
+  const ratio = launch.slidingRatio;
+  const inWindow =
+    layers * latent +
+    layersOf4 * (states(8, 4, nope + rope) + states(8, 4, indexerDim)) +
+    layersOf128 * states(128, 2, nope + rope);
+  const kept = layersOf4 * (latent / 4 + indexer / 4) + (layersOf128 * latent) / 128;
+  return {
+    bytes: (kept + ratio * inWindow) / layers,
+    because: `the mean of ${layersOf4} layers with one latent of ${latent} B for 4 tokens, ${layersOf128} with one for 128, and a window for ${ratio} of the tokens`,
+  };
 }
 
 function elementBytes({ kvType }: EngineLaunch): number {
@@ -93,7 +126,7 @@ const SLIDING_SINCE: readonly { readonly types: RegExp; readonly since: [number,
 
 /** How much of a full layer's memory a sliding one takes for each token of the pool. */
 function slidingShare(shape: ModelShape, group: CacheGroup, launch: EngineLaunch): number {
-  if (group.kind !== 'heads' || group.window === 0) return 1;
+  if (group.kind !== 'heads' || group.window === 0) return 1; // compressed layers have their share inside
   if (launch.engine === 'vllm') return launch.slidingRatio;
   const listed = SLIDING_SINCE.find(({ types }) => types.test(shape.modelType));
   const isSplit = listed !== undefined && (isAtLeast(launch.version, listed.since) ?? true) && launch.slidingRatio < 1;

@@ -35,6 +35,7 @@ export function countWeights(input: WeightInput): WeightPart[] {
   for (const group of caches) {
     if (group.kind === 'heads') addHeads(input, group.layers, group, add);
     else if (group.kind === 'latent') addLatent(input, group.layers, group.indexerDim, add);
+    else if (group.kind === 'compressed') addCompressed(input, add);
     else addState(input, group.layers, add);
   }
   addFeedForward(input, add);
@@ -94,6 +95,17 @@ function addLatent(input: WeightInput, layers: number, indexerDim: number, add: 
       'whole',
     );
   }
+}
+
+/** DeepSeek-V4: one KV head, queries and output through low ranks, the output in groups. */
+function addCompressed(input: WeightInput, add: AddPart): void {
+  const { hiddenSize, attentionHeads, text, layers } = input;
+  const count = (name: string) => countAt(text, name) ?? 0;
+  const wide = attentionHeads * count('head_dim');
+  const down = hiddenSize * (count('q_lora_rank') + count('head_dim'));
+  const up = count('q_lora_rank') * wide + wide * count('o_lora_rank') + count('o_groups') * count('o_lora_rank') * hiddenSize;
+  add('compressed attention: down projections', layers * down, 'attention', 'whole');
+  add('compressed attention: up projections and output', layers * up, 'attention', 'attention');
 }
 
 function addState(input: WeightInput, layers: number, add: AddPart): void {

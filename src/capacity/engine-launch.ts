@@ -41,7 +41,7 @@ export interface EngineLaunch {
   readonly graphBatches: readonly number[];
   readonly hasPrefillGraphs: boolean;
   readonly hierarchicalCache?: HierarchicalCacheFlags;
-  readonly speculative?: { readonly algorithm: string; readonly draftLayers: number };
+  readonly speculative?: SpeculativeFlags;
   readonly hasRadixCache: boolean;
   readonly isMixedChunk: boolean;
   readonly schedulePolicy: string;
@@ -59,6 +59,16 @@ export interface EngineLaunch {
   readonly refusals: readonly string[];
   /** Flags that no formula reads; they are passed through. */
   readonly unread: readonly string[];
+}
+
+export interface SpeculativeFlags {
+  readonly algorithm: string;
+  /** Layers whose KV lies beside the target's. */
+  readonly draftLayers: number;
+  /** Tokens that one step drafts. */
+  readonly tokens: number;
+  /** The draft is a model of its own, not layers of the checkpoint. */
+  readonly isSeparate: boolean;
 }
 
 export interface HierarchicalCacheFlags {

@@ -2,7 +2,6 @@
  * Memory that nobody has measured yet: free before the weights, graphs and workspaces, what a prefill chunk needs. Pure.
  * Each figure is an estimate from a few public logs, with the width that those logs leave; a fact replaces it.
  */
-import { isAtLeast } from '../engine/version.ts';
 import type { EngineLaunch } from './engine-launch.ts';
 import type { Measured } from './facts.ts';
 import type { Gpu } from './gpu.ts';
@@ -84,10 +83,15 @@ export function requestTableGiB(runningRequests: number, contextTokens: number):
   return (runningRequests * (contextTokens + 4) * 4) / GIB;
 }
 
-/** vLLM measures the largest step with a dummy run, and its sampler once more with all sequences. */
+/**
+ * Copies of the 32-bit logits at the worst moment of top-p sampling: the logits themselves and in 16 bits, the sorted ones, their 64-bit places, and what sorting
+ * needs beside its result.
+ */
+const SAMPLER_COPIES = 7.5;
+
+/** vLLM measures the peak of a dummy step and of a sampler run with all sequences; the larger one counts. */
 export function estimateVllmPeakGiB(shape: ModelShape, launch: EngineLaunch): number {
   const step = launch.prefillChunkTokens * activationBytesPerToken(shape, launch);
-  const isV1 = isAtLeast(launch.version, [0, 8, 0]) ?? true;
-  const sampler = isV1 ? launch.maxRunningAsked * shape.vocabularySize * 4 * 2 : 0;
-  return (step + sampler) / GIB;
+  const sampler = launch.maxRunningAsked * shape.vocabularySize * 4 * SAMPLER_COPIES;
+  return Math.max(step, sampler) / GIB;
 }

@@ -22,6 +22,10 @@ export interface Facts {
   readonly graphsGiB?: Measured;
   /** `available_gpu_mem` of the capacity line: free once graphs are captured. */
   readonly freeAfterGraphsGiB?: Measured;
+  /** vLLM's profile: CUDA's total, the peak of the dummy step beyond the weights, and what lies outside torch. */
+  readonly totalGiB?: Measured;
+  readonly activationsGiB?: Measured;
+  readonly outsideTorchGiB?: Measured;
   /** The printed capacity: exact, but rounded down to a page. */
   readonly poolTokens?: number;
 }

@@ -4,7 +4,7 @@
  */
 
 /** Layers that store the same per token (or, for `state`, per request). */
-export type CacheGroup = HeadCache | LatentCache | StateCache;
+export type CacheGroup = HeadCache | LatentCache | CompressedCache | StateCache;
 
 /** Keys and values of each KV head; MHA, GQA and MQA. Heads are split over the attention ranks, at least one on each. */
 export interface HeadCache {
@@ -25,6 +25,19 @@ export interface LatentCache {
   readonly rope: number;
   /** Elements of the sparse-attention indexer's key (DSA); 0 = no indexer. */
   readonly indexerDim: number;
+}
+
+/** One latent vector for several tokens (DeepSeek-V4): layers that keep one in 4, one in 128, or those of a window alone. Whole on every rank. */
+export interface CompressedCache {
+  readonly kind: 'compressed';
+  /** All layers, the draft's too where the config lists it. */
+  readonly layers: number;
+  readonly layersOf4: number;
+  readonly layersOf128: number;
+  readonly nope: number;
+  readonly rope: number;
+  readonly indexerDim: number;
+  readonly window: number;
 }
 
 /** A state of fixed size per request (Mamba, gated delta nets, KDA). Elements of one layer over all ranks. */

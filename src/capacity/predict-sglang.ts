@@ -2,7 +2,7 @@
 import { countTokenBytes } from './bytes-per-token.ts';
 import type { EngineLaunch } from './engine-launch.ts';
 import { estimateGraphsGiB, estimatePrefillNeed, guessFreeBeforeLoad, requestTableGiB } from './estimate-memory.ts';
-import { guessed, minus, plus, rangeOf, exactly } from './intervals.ts';
+import { exactly, guessed, middleOf, minus, plus, rangeOf, times } from './intervals.ts';
 import type { Observation, PlanInput } from './plan-input.ts';
 import type { Interval, Prediction } from './prediction.ts';
 import { boundByPool, imageReserveGiB, type Pool, sizePool } from './sglang-pool.ts';
@@ -13,30 +13,38 @@ import { countWeightBytes } from './weights-per-gpu.ts';
 const GIB = 2 ** 30;
 /** Weights counted from a config: −0.7 % at the one place where a log tells (Kimi-K2.5), 2 % with other formats. */
 const WEIGHTS_MISS = 0.02;
+/**
+ * What loading takes beyond the weights (rounding of blocks, scales, kernels): 15.11 − 14.96 for Llama-3.1-8B, 0.98 − 0.92 for Qwen2-0.5B,
+ * 8.13 − 8.04 for Gemma-3-4B, 72.33 − 71.93 for Kimi-K2.5.
+ */
+const LOADED_SHARE = 1.005;
+const LOADED_GIB = 0.06;
 /** Graphs and workspaces nobody measured: 1 GiB between versions. */
 const GRAPHS_MISS_GIB = 1;
+/** The pool is sized by the rank with the least memory, and a log has the figures of rank 0: up to 0.02 GiB apart in two public logs. */
+const RANK_SPREAD_GIB = 0.03;
 /** Fragments that the allocator keeps or gives back. */
 const FRAGMENTS_GIB = 0.05;
 
 export function predictSglang(input: PlanInput): Prediction {
   const { shape, launch, gpu } = input;
-  const { region, sources } = gatherBounds(input);
+  const { region, sources, rankSpread } = gatherBounds(input);
   const bytes = countTokenBytes(shape, launch);
   const slack = 1 - launch.memoryFraction;
   const rest = minus(region.extremes(-slack, 1), exactly(imageReserveGiB(shape, launch)));
-  const middle = (rest.low + rest.high) / 2;
+  const middle = middleOf(rest);
   const printed = ownTokens(input);
   const pool = printedPool(printed, bytes.bytes, sizePool(middle, shape, launch));
   const range =
     printed === undefined
-      ? { low: sizePool(rest.low, shape, launch).tokens, high: sizePool(rest.high, shape, launch).tokens }
+      ? { low: sizePool(rest.low - rankSpread, shape, launch).tokens, high: sizePool(rest.high, shape, launch).tokens }
       : exactly(printed);
   const running = capRunning(pool, launch);
   const table = requestTableGiB(running, launch.contextTokens);
   const others = findGraphs(input, region);
   const before = region.extremes(1, 0);
   const unspent = Math.max(0, middle - pool.poolGiB - pool.stateGiB);
-  const free = ownFree(input) ?? minus(plus(scale(before, slack), exactly(unspent - table)), rangeOf(others.measured));
+  const free = ownFree(input) ?? minus(plus(times(before, slack), exactly(unspent - table)), rangeOf(others.measured));
   const need = estimatePrefillNeed(shape, launch);
   const judged = judgePlan({
     refusals: launch.refusals,
@@ -71,16 +79,8 @@ export function predictSglang(input: PlanInput): Prediction {
   };
 }
 
-function scale(interval: Interval, factor: number): Interval {
-  return { low: interval.low * factor, high: interval.high * factor };
-}
-
-function middleOf({ low, high }: Interval): number {
-  return (low + high) / 2;
-}
-
 /** Everything that is known of memory before (x) and after (y) the weights: facts first, and a guess for what they leave open. */
-function gatherBounds(input: PlanInput): { region: Region; sources: string[] } {
+function gatherBounds(input: PlanInput): { region: Region; sources: string[]; rankSpread: number } {
   const { shape, launch, gpu, observations } = input;
   const sources: string[] = [];
   const bounds = observations.flatMap((observation) => {
@@ -95,14 +95,17 @@ function gatherBounds(input: PlanInput): { region: Region; sources: string[] } {
     sources.push('free memory before the weights estimated from the GPU');
   }
   if (!isClosed && bounds.every((bound) => bound.y === 0)) {
-    const weights = countWeightBytes(shape, launch) / GIB;
+    const counted = countWeightBytes(shape, launch) / GIB;
+    const weights = counted * LOADED_SHARE + LOADED_GIB;
     bounds.push({ x: 1, y: -1, range: rangeOf(guessed(weights, weights * WEIGHTS_MISS)) });
     sources.push('weights estimated');
   }
   const region = solveMemory(bounds);
   if (region.slack > 0)
     sources.push(`the facts contradict each other by ${gib(region.slack)} GiB; they may be of different ranks`);
-  return { region, sources };
+  // Bounds of both kinds of sums: a pool is that of all ranks, free memory that of one.
+  const isOfOneRank = bounds.every((bound) => bound.x === 0 || bound.x === 1);
+  return { region, sources, rankSpread: isOfOneRank && launch.tp * launch.pp > 1 ? RANK_SPREAD_GIB : 0 };
 }
 
 function boundsOf({ facts, launch }: Observation, input: PlanInput): Bound[] {

@@ -4,7 +4,7 @@
  * `full_attention_interval`, `sliding_window_pattern`, `attn_type_list`, `hybrid_override_pattern`, `linear_attn_config`.
  */
 import { countAt, type Fields, fieldsAt, isTrueAt, listAt, needCount, textAt } from './config-fields.ts';
-import type { CacheGroup, HeadCache, StateCache } from './model-shape.ts';
+import type { CacheGroup, CompressedCache, HeadCache, StateCache } from './model-shape.ts';
 
 export interface Caches {
   readonly groups: readonly CacheGroup[];
@@ -15,8 +15,8 @@ export interface Caches {
 export type LayerKind = 'full' | 'sliding' | 'state' | 'none';
 
 export function readCaches(text: Fields, model: string, layers: number): Caches {
-  if (listAt(text, 'compress_ratios').length > 0)
-    return { groups: [], kinds: [], notModelled: ['compressed sparse attention (compress_ratios): its bytes per token'] };
+  const ratios = listAt(text, 'compress_ratios');
+  if (ratios.length > 0) return { groups: [compressedGroup(text, model, ratios)], kinds: [], notModelled: [] };
   const kinds = readLayerKinds(text, layers);
   const count = (kind: LayerKind) => kinds.filter((one) => one === kind).length;
   const groups: CacheGroup[] = [];
@@ -29,6 +29,20 @@ export function readCaches(text: Fields, model: string, layers: number): Caches 
     else groups.push(state);
   }
   return { groups, kinds, notModelled };
+}
+
+function compressedGroup(text: Fields, model: string, ratios: readonly unknown[]): CompressedCache {
+  const rope = needCount(text, model, 'qk_rope_head_dim');
+  return {
+    kind: 'compressed',
+    layers: ratios.length,
+    layersOf4: ratios.filter((ratio) => ratio === 4).length,
+    layersOf128: ratios.filter((ratio) => ratio === 128).length,
+    nope: needCount(text, model, 'head_dim') - rope,
+    rope,
+    indexerDim: needCount(text, model, 'index_head_dim'),
+    window: needCount(text, model, 'sliding_window'),
+  };
 }
 
 function attentionGroup(text: Fields, model: string, layers: number): CacheGroup {

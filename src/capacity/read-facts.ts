@@ -9,6 +9,9 @@ const MEASURES = [
   'poolGiB',
   'graphsGiB',
   'freeAfterGraphsGiB',
+  'totalGiB',
+  'activationsGiB',
+  'outsideTorchGiB',
 ] as const;
 export const FACT_NAMES: readonly string[] = [...MEASURES, 'poolTokens'];
 

@@ -107,6 +107,10 @@ function resolveRanks({ version, shape, gpu }: LaunchQuestion, read: FlagReader)
   };
 }
 
+function hasCompression({ caches }: LaunchQuestion['shape']): boolean {
+  return caches.some(({ kind }) => kind === 'compressed');
+}
+
 function hasIndexer(caches: LaunchQuestion['shape']['caches']): boolean {
   return caches.some((group) => group.kind === 'latent' && group.indexerDim > 0);
 }
@@ -152,12 +156,20 @@ function resolveExtras(read: FlagReader, { version, shape }: LaunchQuestion, spe
   const hierarchicalCache = resolveHierarchicalCache(read, isAtLeast(version, [0, 5, 2]) ?? true);
   return {
     ...(hierarchicalCache === undefined ? {} : { hierarchicalCache }),
-    ...(speculative === '' ? {} : { speculative: { algorithm: speculative, draftLayers: Math.max(1, shape.draftLayers) } }),
+    ...(speculative === '' ? {} : { speculative: resolveDraft(read, speculative) }),
     stateElementBytes: /^(bf|bfloat|float|fp)16$/.test(read.text('mamba-ssm-dtype')) ? 2 : 4,
     stateRatio: read.count('mamba-full-memory-ratio', 0.9),
     stateSlotsAsked: read.count('max-mamba-cache-size', 0),
-    slidingRatio: read.isOn('disable-hybrid-swa-memory') ? 1 : read.count('swa-full-tokens-ratio', 0.8),
+    slidingRatio: read.isOn('disable-hybrid-swa-memory')
+      ? 1
+      : read.count('swa-full-tokens-ratio', hasCompression(shape) ? 0.1 : 0.8),
   };
+}
+
+/** Drafts of the EAGLE and MTP kinds have one layer, which is run several times. */
+function resolveDraft(read: FlagReader, algorithm: string) {
+  const isSeparate = read.text('speculative-draft-model-path') !== '';
+  return { algorithm, draftLayers: 1, tokens: read.count('speculative-num-draft-tokens', 4), isSeparate };
 }
 
 function resolveHierarchicalCache(read: FlagReader, isWriteThrough: boolean): HierarchicalCacheFlags | undefined {
@@ -193,7 +205,7 @@ function resolvePage(read: FlagReader, backend: string, { shape }: LaunchQuestio
     case 'fa4':
       return 128;
     default:
-      return shape.modelType === 'deepseek_v4' ? 256 : hasIndexer(shape.caches) ? 64 : Math.max(1, asked);
+      return hasCompression(shape) ? 256 : hasIndexer(shape.caches) ? 64 : Math.max(1, asked);
   }
 }
 

@@ -1,6 +1,6 @@
 /** vLLM 0.6 to 0.21 and later: flags → launch. See `resolve-launch.ts`. */
 import { isAtLeast } from '../engine/version.ts';
-import type { EngineLaunch } from './engine-launch.ts';
+import type { EngineLaunch, SpeculativeFlags } from './engine-launch.ts';
 import { type FlagReader, type LaunchQuestion, readFlags } from './launch-question.ts';
 import { resolveKvType } from './resolve-kv-type.ts';
 
@@ -32,7 +32,7 @@ export function resolveVllmLaunch({ version, flags, shape, gpu }: LaunchQuestion
     attentionBackend: read.text('attention-backend'),
     dcp,
   });
-  const speculative = readSpeculative(read.text('speculative-config'), shape.draftLayers);
+  const speculative = readSpeculative(read.text('speculative-config'));
   const utilization = read.count('gpu-memory-utilization', DEFAULT_UTILIZATION);
   const notes = kvType.isOverridden || kvType.asked === 'auto' ? [`the KV cache is ${kvType.type}: ${kvType.because}`] : [];
   const refusals = [...flags.problems, ...(kvType.refusal === '' ? [] : [kvType.refusal])];
@@ -97,8 +97,9 @@ function resolveGraphs(read: FlagReader, maxRunning: number): number[] {
   return sizes.filter((size) => size <= most);
 }
 
-function readSpeculative(text: string, draftLayers: number): { algorithm: string; draftLayers: number } | undefined {
+function readSpeculative(text: string): SpeculativeFlags | undefined {
   if (text === '') return undefined;
-  const method = /"method"\s*:\s*"([\w.-]{1,40})"/.exec(text)?.[1] ?? 'draft model';
-  return { algorithm: method, draftLayers: Math.max(1, draftLayers) };
+  const algorithm = /"method"\s*:\s*"([\w.-]{1,40})"/.exec(text)?.[1] ?? 'draft model';
+  const tokens = Number(/"num_speculative_tokens"\s*:\s*(\d{1,3})/.exec(text)?.[1] ?? 1);
+  return { algorithm, draftLayers: 1, tokens, isSeparate: /"model"\s*:/.test(text) };
 }

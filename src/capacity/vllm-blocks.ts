@@ -45,13 +45,16 @@ function planHybrid(shape: ModelShape, launch: EngineLaunch): BlockPlan {
     const alone = countTokenBytes({ ...shape, caches: [group] }, { ...launch, slidingRatio: 1 });
     if (group.kind === 'state') {
       perLayer.state = Math.max(perLayer.state, alone.stateBytesPerRequest / Math.max(1, Math.ceil(group.layers / launch.pp)));
-      return { layers: group.layers, blocks: () => 1 };
+      // One for the running state, one that prefix caching keeps, and one for each token that is drafted.
+      const held = 1 + (launch.hasRadixCache ? 1 : 0) + (launch.speculative?.tokens ?? 0);
+      return { layers: group.layers, blocks: () => held };
     }
     perLayer.token = Math.max(perLayer.token, alone.bytes / Math.max(1, alone.layers));
     const window = group.kind === 'heads' ? group.window : 0;
     // A window needs what it spans and the tokens of one step.
     const held = window > 0 ? Math.min(context, window - 1 + launch.prefillChunkTokens) : context;
-    return { layers: group.layers, blocks: (tokens) => Math.ceil(held / tokens) + (window > 0 ? 1 : 0) };
+    const draft = window === 0 && launch.speculative !== undefined ? launch.speculative.draftLayers : 0;
+    return { layers: group.layers + draft, blocks: (tokens) => Math.ceil(held / tokens) + (window > 0 ? 1 : 0) };
   });
   // A block of attention is made as large as a state, so that both can lie in it.
   const tokens = Math.max(launch.pageTokens, Math.ceil(perLayer.state / perLayer.token / 16) * 16);

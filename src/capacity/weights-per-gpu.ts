@@ -1,4 +1,5 @@
 /** How many bytes of the weights lie on the fullest GPU. Pure. */
+import { isAtLeast } from '../engine/version.ts';
 import type { EngineLaunch } from './engine-launch.ts';
 import type { ModelShape, WeightPart } from './model-shape.ts';
 
@@ -7,9 +8,12 @@ export function countWeightBytes(shape: ModelShape, launch: EngineLaunch): numbe
     .filter((part) => part.isPerLayer)
     .reduce((sum, part) => sum + part.bytes * shareOf(part, launch), 0);
   const ends = shape.weights.filter((part) => !part.isPerLayer).map((part) => part.bytes * shareOf(part, launch));
+  // From 0.5.14 SGLang loads the draft before it sizes the pool; before, the draft lies outside the budget.
+  const isDraftInside = launch.engine === 'vllm' || (isAtLeast(launch.version, [0, 5, 14]) ?? true);
+  const draft = isDraftInside && launch.speculative?.isSeparate === false ? launch.speculative.draftLayers / shape.layers : 0;
   // Stages split the layers; the embedding lies on the first and the head on the last.
   const stage = Math.ceil(shape.layers / launch.pp) / shape.layers;
-  return perLayer * stage + (launch.pp === 1 ? ends.reduce((sum, bytes) => sum + bytes, 0) : Math.max(0, ...ends));
+  return perLayer * (stage + draft) + (launch.pp === 1 ? ends.reduce((sum, bytes) => sum + bytes, 0) : Math.max(0, ...ends));
 }
 
 function shareOf(part: WeightPart, launch: EngineLaunch): number {

@@ -41,6 +41,7 @@ export const SGLANG_FLAGS: FlagTable = {
     { name: 'schedule-policy', kind: 'text' },
     { name: 'schedule-conservativeness', kind: 'fraction' },
     { name: 'speculative-algorithm', kind: 'text', aliases: ['speculative-algo'] },
+    { name: 'speculative-num-draft-tokens', kind: 'count' },
     { name: 'speculative-draft-model-path', kind: 'text', aliases: ['speculative-draft-model'] },
     { name: 'swa-full-tokens-ratio', kind: 'fraction' },
     { name: 'disable-hybrid-swa-memory', kind: 'switch' },
