@@ -14,7 +14,6 @@ const RELEASES = {
     ['2025-02', '0.4.3'],
     ['2025-03', '0.4.4'],
     ['2025-04', '0.4.6'],
-    ['2025-05', '0.4.6'],
     ['2025-06', '0.4.7'],
     ['2025-07', '0.4.10'],
     ['2025-08', '0.5.1'],
@@ -24,7 +23,6 @@ const RELEASES = {
     ['2025-12', '0.5.6'],
     ['2026-01', '0.5.8'],
     ['2026-02', '0.5.9'],
-    ['2026-03', '0.5.9'],
     ['2026-04', '0.5.10'],
     ['2026-05', '0.5.12'],
     ['2026-06', '0.5.14'],
@@ -33,11 +31,44 @@ const RELEASES = {
   ],
   vllm: [
     ['2024-08', '0.5.5'],
-    ['2024-12', '0.6.4'],
-    ['2025-03', '0.7.3'],
-    ['2025-08', '0.10.1'],
+    ['2024-11', '0.6.4'],
+    ['2025-01', '0.7.0'],
+    ['2025-03', '0.8.2'],
+    ['2025-06', '0.9.1'],
+    ['2025-07', '0.10.0'],
+    ['2025-10', '0.11.0'],
+    ['2025-12', '0.13.0'],
     ['2026-02', '0.16.0'],
     ['2026-05', '0.21.0'],
+  ],
+};
+/** Numbers of issues grow with time: the first number of a month in the engine's own repository, from dated reports. */
+const ISSUES = {
+  'sgl-project/sglang': [
+    [2500, '2025-01'],
+    [4826, '2025-03'],
+    [6888, '2025-06'],
+    [8500, '2025-07'],
+    [11716, '2025-10'],
+    [15909, '2025-12'],
+    [17392, '2026-01'],
+    [18262, '2026-02'],
+    [22779, '2026-04'],
+    [24589, '2026-05'],
+    [27537, '2026-06'],
+    [31514, '2026-07'],
+    [36000, '2026-08'],
+  ],
+  'vllm-project/vllm': [
+    [7593, '2024-08'],
+    [10517, '2024-11'],
+    [14462, '2025-03'],
+    [19000, '2025-06'],
+    [21348, '2025-07'],
+    [26000, '2025-10'],
+    [28228, '2025-11'],
+    [34000, '2026-02'],
+    [42000, '2026-05'],
   ],
 };
 const MONTHS = [
@@ -88,12 +119,19 @@ function findVersion(row) {
   const notes = row.notes ?? '';
   const iso = /\b(20\d\d)-(\d\d)-\d\d\b/.exec(notes);
   const named = new RegExp(`(${MONTHS.join('|')}) (20\\d\\d)`).exec(notes);
-  const month = iso ? `${iso[1]}-${iso[2]}` : named ? `${named[2]}-${String(MONTHS.indexOf(named[1]) + 1).padStart(2, '0')}` : '';
+  let month = iso ? `${iso[1]}-${iso[2]}` : named ? `${named[2]}-${String(MONTHS.indexOf(named[1]) + 1).padStart(2, '0')}` : '';
   if (/default since 0\.21/.test(notes)) return '0.21.0';
   if (/\bV0\b/.test(`${notes} ${row.capacity_basis}`)) return '0.6.4';
+  if (month === '') month = monthOfIssue(row.source ?? '');
   if (month === '') return '';
   const known = RELEASES[row.engine].filter(([until]) => until <= month);
   return known.at(-1)?.[1] ?? '';
+}
+
+function monthOfIssue(source) {
+  const [repository, number] = source.split('#');
+  const reached = (ISSUES[repository] ?? []).filter(([from]) => from <= Number(number));
+  return reached.at(-1)?.[1] ?? '';
 }
 
 function findShape(row, why) {

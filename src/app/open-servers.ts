@@ -15,7 +15,7 @@ import { isEngineInstalled, launchEmbedded } from '../server/launch-embedded.ts'
 import { type ModelFile, obtainModel } from '../server/model-file.ts';
 import { type Difference, launchDifferences } from '../spec/identity.ts';
 import { isKnown } from '../base/element-type.ts';
-import { checkPolicy, findPlannedKvCacheDtype } from '../spec/policy.ts';
+import { checkPolicy, describeRule, findPlannedKvCacheDtype, isBroken, type LaunchClass } from '../spec/policy.ts';
 import type { RunSpec, ServerSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { refuseShortContext } from './refuse-short-context.ts';
@@ -83,7 +83,7 @@ function refuseForbidden(run: RunSpec): void {
   for (const server of run.servers) {
     const planned = findPlannedKvCacheDtype(server);
     if (planned === '') continue;
-    const broken = checkPolicy(run.policy, { kvCacheDtype: planned }).find(({ kept }) => !kept);
+    const broken = checkPolicy(run.policy, { kvCacheDtype: planned }).find(({ kept, known }) => known && !kept);
     if (broken === undefined) continue;
     throw new AerieError('policy.forbids', `${server.name} would break a rule of ${run.file}: ${broken.because}.`, {
       because: `${broken.rule.because} (decided by ${broken.rule.by})`,
@@ -149,12 +149,23 @@ function secretHeaders(server: ServerSpec, env: Host['env']): Record<string, str
   return { authorization: `Bearer ${value}` };
 }
 
+/** What a server says of itself, 0 being what it does not say. */
+function classOf({ kvCacheDtype, contextTokens, poolTokens, sequences }: ServerFacts): LaunchClass {
+  const figures = {
+    ...(contextTokens > 0 ? { contextTokens } : {}),
+    ...(poolTokens > 0 ? { poolTokens } : {}),
+    ...(sequences > 0 ? { runningRequests: sequences } : {}),
+  };
+  return { kvCacheDtype, figures };
+}
+
 /** After a launch: what the server really is, against policy and against what the run began with. */
 function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, options: OpenServersOptions): number {
   const { run, ledger, emit, context } = options;
-  for (const { rule, kept, because } of checkPolicy(run.policy, { kvCacheDtype: facts.kvCacheDtype })) {
-    emit({ kind: 'policy.checked', subject: server.name, facts: { rule: rule.forbid.kvCache, kept, because } });
-    if (kept) continue;
+  for (const check of checkPolicy(run.policy, classOf(facts))) {
+    const { rule, kept, because } = check;
+    emit({ kind: 'policy.checked', subject: server.name, facts: { rule: describeRule(rule), kept, because } });
+    if (!isBroken(check)) continue;
     throw new AerieError('policy.broken', `${server.name} breaks a rule of ${run.file}: ${because}.`, {
       because: `${rule.because} (decided by ${rule.by})`,
       remedy: 'Nothing was asked of it. Start the server as the rule wants it, then run the same command again.',

@@ -2,6 +2,7 @@
  * Memory that nobody has measured yet: free before the weights, graphs and workspaces, what a prefill chunk needs. Pure.
  * Each figure is an estimate from a few public logs, with the width that those logs leave; a fact replaces it.
  */
+import { isAtLeast } from '../engine/version.ts';
 import type { EngineLaunch } from './engine-launch.ts';
 import type { Measured } from './facts.ts';
 import type { Gpu } from './gpu.ts';
@@ -44,7 +45,7 @@ export function guessFreeBeforeLoad(gpu: Gpu, launch: EngineLaunch): Measured {
  * server); a printed 1.93 GiB (43 sizes, 61 layers) and 0.17 GiB (3 × 24) lie within 1 GiB of it. vLLM shares one memory pool between its graphs: 1.24 GiB for
  * 61 layers, 0.49 for 64, 0.64 for 40.
  */
-const GRAPH_MIB = { sglang: 0.92, vllm: 0.2 } as const;
+const GRAPH_MIB = { sglang: 0.92, vllm: 0.25 } as const;
 /** Attention workspaces, cuBLAS, samplers. */
 const WORKSPACE_GIB = 0.5;
 /** GiB that prefill graphs take; SGLang's own reserve for them with latent attention. */
@@ -52,8 +53,9 @@ const PREFILL_GRAPHS_GIB = 1.5;
 
 export function estimateGraphsGiB(shape: ModelShape, launch: EngineLaunch): number {
   const layers = shape.layers / launch.pp;
-  const most = launch.graphBatches.at(-1) ?? 0;
   const graphs = (launch.graphBatches.length * layers * GRAPH_MIB[launch.engine]) / 1024;
+  if (launch.engine === 'vllm') return graphs; // logits and workspaces lie in its profile
+  const most = launch.graphBatches.at(-1) ?? 0;
   const logits = (most * shape.vocabularySize * 6) / GIB; // 32-bit and 16-bit logits of the largest batch
   const prefill = launch.hasPrefillGraphs ? PREFILL_GRAPHS_GIB : 0;
   return graphs + logits + prefill + WORKSPACE_GIB;
@@ -84,14 +86,15 @@ export function requestTableGiB(runningRequests: number, contextTokens: number):
 }
 
 /**
- * Copies of the 32-bit logits at the worst moment of top-p sampling: the logits themselves and in 16 bits, the sorted ones, their 64-bit places, and what sorting
- * needs beside its result.
+ * Copies of the 32-bit logits at the worst moment of top-p sampling. By sorting: the logits and those in 16 bits, the sorted ones, their 64-bit
+ * places, and what a sort needs beside its result. Logs of 0.21 and 0.26 leave no room for a sort; the bracket of the change is 0.17 to 0.21.
  */
-const SAMPLER_COPIES = 7.5;
+const SAMPLER_COPIES = { sorting: 7.5, fused: 2 } as const;
 
 /** vLLM measures the peak of a dummy step and of a sampler run with all sequences; the larger one counts. */
 export function estimateVllmPeakGiB(shape: ModelShape, launch: EngineLaunch): number {
   const step = launch.prefillChunkTokens * activationBytesPerToken(shape, launch);
-  const sampler = launch.maxRunningAsked * shape.vocabularySize * 4 * SAMPLER_COPIES;
+  const copies = SAMPLER_COPIES[(isAtLeast(launch.version, [0, 17, 0]) ?? true) ? 'fused' : 'sorting'];
+  const sampler = launch.maxRunningAsked * shape.vocabularySize * 4 * copies;
   return Math.max(step, sampler) / GIB;
 }

@@ -61,8 +61,14 @@ function planHybrid(shape: ModelShape, launch: EngineLaunch): BlockPlan {
   const size = Math.min(...kinds.map(({ layers }) => layers));
   const block = size * tokens * perLayer.token;
   const perRequest = kinds.reduce((sum, kind) => sum + Math.ceil(kind.layers / size) * kind.blocks(tokens), 0);
+  // Up to some version between 0.12 and 0.21 the line said blocks / groups × block size, which is no capacity.
+  const groups = kinds.reduce((sum, kind) => sum + Math.ceil(kind.layers / size), 0);
+  const isByConcurrency = isAtLeast(launch.version, [0, 17, 0]) ?? true;
   return {
-    tokensOf: (poolBytes) => Math.floor((Math.floor(poolBytes / block) / perRequest) * context),
+    tokensOf: (poolBytes) => {
+      const blocks = Math.floor(poolBytes / block);
+      return isByConcurrency ? Math.floor((blocks / perRequest) * context) : Math.floor(blocks / groups) * tokens;
+    },
     bytesOfLongest: perRequest * block,
   };
 }

@@ -34,9 +34,33 @@ export function crossCheck(file: unknown): Problem[] {
     ...checkNames(file, 'servers'),
     ...servers.flatMap((_, i) => checkServer(file, ['servers', i])),
     ...checkModel(file, servers),
+    ...listAt(file, ['policy']).flatMap((_, i) => checkRule(file, ['policy', i])),
     ...samplingPlaces(file).flatMap((path) => checkSampling(file, path, servers)),
     ...checkContinue(file, servers),
   ];
+}
+
+const RULE_VERBS = ['forbid', 'require', 'min', 'max'] as const;
+
+/** A rule is one sentence with one reason: one verb, and something that it is about. */
+function checkRule(file: unknown, path: Path): Problem[] {
+  const rule = valueAt(file, path);
+  const known: readonly string[] = [...RULE_VERBS, 'because', 'by'];
+  // What is no map, or has a key that is misspelt, is the schema's to report.
+  if (typeof rule !== 'object' || rule === null || Array.isArray(rule) || Object.keys(rule).some((key) => !known.includes(key)))
+    return [];
+  const written = RULE_VERBS.filter((verb) => valueAt(file, [...path, verb]) !== undefined);
+  const [only] = written;
+  if (written.length !== 1 || only === undefined) {
+    const has = written.length === 0 ? 'none of them' : written.join(' and ');
+    const message = `must have exactly one of ${RULE_VERBS.join(', ')}; it has ${has}, so write a rule for each`;
+    return [{ path, at: 'value', message, missing: [...path, 'forbid'] }];
+  }
+  const part = valueAt(file, [...path, only]);
+  const isEmpty = typeof part === 'object' && part !== null && Object.keys(part).length === 0;
+  return isEmpty
+    ? [{ path: [...path, only], at: 'value', message: 'is empty; write what the rule is about, as kv-cache: below-16-bit' }]
+    : [];
 }
 
 /** `sampling:` of the run, and of each partition. */

@@ -1,5 +1,6 @@
 /** Kinds of value that several keys of the run file share, each with the sentence for a value that does not fit. Pure. */
 import { z } from 'zod';
+import { countBits } from '../base/element-type.ts';
 import { parseTokens } from '../base/units.ts';
 import { parseDuration } from './duration.ts';
 import { isHubPath, parseHubPath } from './hub-path.ts';
@@ -23,6 +24,12 @@ export const count = (rule: string) =>
     ],
     { error: rule },
   );
+
+/** A type that engines keep numbers in, under any of its names. */
+export const elementType = () =>
+  z
+    .string()
+    .refine((written) => countBits(written) !== undefined, { error: 'must be the name of a type, as bf16, f16 or fp8_e4m3' });
 
 export const duration = () =>
   z

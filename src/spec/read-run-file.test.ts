@@ -188,7 +188,19 @@ describe('a file with mistakes', () => {
     ['policy:', 'policy  has nothing after it; write a value, or leave the line out'],
     [
       'policy: [{ forbid: { kv-cache: fp8 }, because: x, by: y }]',
-      'policy[0].forbid.kv-cache  is "fp8"; it must be below-16-bit',
+      'policy[0].forbid.kv-cache  is "fp8"; it must be below-16-bit or below-8-bit',
+    ],
+    [
+      'policy: [{ because: x, by: y }]',
+      'policy[0]  must have exactly one of forbid, require, min, max; it has none of them, so write a rule for each',
+    ],
+    [
+      'policy: [{ min: { pool: 5 }, max: { pool: 9 }, because: x, by: y }]',
+      'policy[0]  must have exactly one of forbid, require, min, max; it has min and max, so write a rule for each',
+    ],
+    [
+      'policy: [{ min: {}, because: x, by: y }]',
+      'policy[0].min  is empty; write what the rule is about, as kv-cache: below-16-bit',
     ],
     ['sampling: { temperature: 2.1 }', 'sampling.temperature  is 2.1; it must be from 0 to 2'],
     ['sampling: { top-p: 0 }', 'sampling.top-p  is 0; it must be above 0 and at most 1'],

@@ -7,7 +7,16 @@ import { parseTokens } from '../base/units.ts';
 import { parseDuration } from './duration.ts';
 import { runFolderOf } from './find-run.ts';
 import { isHubPath } from './hub-path.ts';
-import { type AskSettings, COLUMN_NAMES, type Columns, type PartitionSpec, type RunSpec, type ServerSpec } from './run.ts';
+import {
+  type AskSettings,
+  COLUMN_NAMES,
+  type Columns,
+  type PartitionSpec,
+  type PolicyLimits,
+  type PolicyRule,
+  type RunSpec,
+  type ServerSpec,
+} from './run.ts';
 import type { RunFile } from './run-file.ts';
 import type { WrittenOverride, WrittenSampling } from './sampling-keys.ts';
 
@@ -15,6 +24,38 @@ import type { WrittenOverride, WrittenSampling } from './sampling-keys.ts';
 const IN_FLIGHT = { embedded: 8, other: 64 };
 /** Nine times max-tokens in all: 18,432 at its default. Answers that are longer still are mostly loops, which never end. */
 const CONTINUATIONS = 8;
+
+type WrittenRule = RunFile['policy'][number];
+
+function resolveRule({ forbid, require: required, min, max, because, by }: WrittenRule): PolicyRule {
+  return {
+    ...(forbid === undefined ? {} : { forbid: given({ kvCache: forbid['kv-cache'], weights: forbid.weights }) }),
+    ...(required === undefined ? {} : { require: given({ kvCache: required['kv-cache'], weights: required.weights }) }),
+    ...(min === undefined ? {} : { min: resolveLimits(min) }),
+    ...(max === undefined ? {} : { max: resolveLimits(max) }),
+    because,
+    by,
+  };
+}
+
+function resolveLimits(limits: NonNullable<WrittenRule['min']>): PolicyLimits {
+  return given({
+    kvCacheBits: limits['kv-cache-bits'],
+    weightBits: limits['weight-bits'],
+    contextTokens: limits.context,
+    poolTokens: limits.pool,
+    runningRequests: limits['running-requests'],
+    memoryFraction: limits['memory-fraction'],
+    freeGiB: limits['free-gib'],
+  });
+}
+
+type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Without the keys that nobody wrote. */
+function given<T extends object>(parts: T): Given<T> {
+  return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as Given<T>;
+}
 
 export function resolveRun(file: RunFile, at: { readonly file: string; readonly text: string }): RunSpec {
   const path = resolve(at.file);
@@ -24,7 +65,7 @@ export function resolveRun(file: RunFile, at: { readonly file: string; readonly 
     name: file.run,
     model: resolveModel(file, dirname(path)),
     servers,
-    policy: file.policy.map(({ forbid, because, by }) => ({ forbid: { kvCache: forbid['kv-cache'] }, because, by })),
+    policy: file.policy.map(resolveRule),
     ...ask,
     partitions: file.partitions.map((partition) => resolvePartition(partition, dirname(path), file.sampling)),
     attemptTimeoutMs: parseDuration(file['attempt-timeout'] ?? '') ?? 0,

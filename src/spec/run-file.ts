@@ -4,7 +4,7 @@
  * Rules that need two keys at once are in `cross-check.ts`; sentences for what does not fit are in `explain-issue.ts`.
  */
 import { z } from 'zod';
-import { count, duration, name, secretName, serverUrl, sourcePath, text } from './field-kinds.ts';
+import { count, duration, elementType, name, secretName, serverUrl, sourcePath, text } from './field-kinds.ts';
 import { sampling, samplingOfPartition } from './sampling-keys.ts';
 
 const flags = z.strictObject({
@@ -52,12 +52,46 @@ const server = z.strictObject({
   name: name().optional().describe('Name in logs and records. Default: the engine and its place in the list, as embedded-0.'),
 });
 
+const belowBits = ['below-16-bit', 'below-8-bit'] as const;
+
+const limits = (what: string) =>
+  z
+    .strictObject({
+      'kv-cache-bits': z.number().min(1).max(32).optional().describe('Bits per element of the KV cache.'),
+      'weight-bits': z.number().min(1).max(32).optional().describe('Bits per element of most of the weights, scales counted.'),
+      context: z.int().min(1).optional().describe('Tokens of prompt and answer together that one request can have.'),
+      pool: z.int().min(1).optional().describe('Tokens that the KV pool holds.'),
+      'running-requests': z.int().min(1).optional().describe('Requests that the engine works on at once.'),
+      'memory-fraction': z.number().min(0).max(1).optional().describe('Static memory fraction, or GPU memory utilization.'),
+      'free-gib': z.number().min(0).optional().describe('GiB left on each GPU after graph capture.'),
+    })
+    .describe(what);
+
 const rule = z.strictObject({
   forbid: z
     .strictObject({
-      'kv-cache': z.literal('below-16-bit').describe('below-16-bit: no element of the KV cache may have fewer than 16 bits.'),
+      'kv-cache': z
+        .enum(belowBits)
+        .optional()
+        .describe('below-16-bit: no element of the KV cache may have fewer than 16 bits. below-8-bit: nor fewer than 8.'),
+      weights: z
+        .enum([...belowBits, 'requantised'])
+        .optional()
+        .describe(
+          'below-16-bit, below-8-bit: bits per element of the weights. requantised: another format than the published one.',
+        ),
     })
+    .optional()
     .describe('What nobody may do, matched on what the server really does and never on how a flag is spelled.'),
+  require: z
+    .strictObject({
+      'kv-cache': elementType().optional().describe('Type that the KV cache must have, under any of its names, as bf16.'),
+      weights: z.literal('as-published').optional().describe('as-published: the weights are in the format of the checkpoint.'),
+    })
+    .optional()
+    .describe('What must be so.'),
+  min: limits('Figures that must be reached.').optional(),
+  max: limits('Figures that must not be passed.').optional(),
   because: text().describe('The reason, for the person who meets the rule.'),
   by: text().describe('Who decided it.'),
 });

@@ -17,9 +17,26 @@ export interface ServerSpec {
   readonly port: number;
 }
 
-/** What nobody may do, and why. */
+export type BelowBits = 'below-16-bit' | 'below-8-bit';
+
+/** Figures of a launch that a rule can bound. */
+export interface PolicyLimits {
+  readonly kvCacheBits?: number;
+  readonly weightBits?: number;
+  readonly contextTokens?: number;
+  readonly poolTokens?: number;
+  readonly runningRequests?: number;
+  readonly memoryFraction?: number;
+  /** Left on each GPU after graph capture. */
+  readonly freeGiB?: number;
+}
+
+/** What nobody may do, what must be, and why. Exactly one of `forbid`, `require`, `min` and `max` in the file. */
 export interface PolicyRule {
-  readonly forbid: { readonly kvCache: 'below-16-bit' };
+  readonly forbid?: { readonly kvCache?: BelowBits; readonly weights?: BelowBits | 'requantised' };
+  readonly require?: { readonly kvCache?: string; readonly weights?: 'as-published' };
+  readonly min?: PolicyLimits;
+  readonly max?: PolicyLimits;
   readonly because: string;
   readonly by: string;
 }
