@@ -1,0 +1,318 @@
+/**
+ * A model of one inference engine, event by event: requests in, tokens out, on a clock of its own.
+ *
+ * Between two events all running requests gain one token per step, so the twin goes from event to event in one jump: the
+ * next ending, the last step that the pool has room for, or the first step that sees a new arrival. `submit`, `abort` and
+ * `advance` may be called in any order: an arrival is seen at the first step that begins after it, as in the engine.
+ *
+ * Promises: the pool is never exceeded; every request ends once; a request that ends `finished` has all its tokens; the same
+ * calls give the same events. Not modelled: docs/twin.md. On failure: a server that cannot be played is a bug of the caller.
+ */
+import { bug } from '../base/errors.ts';
+import { Batch } from './batch.ts';
+import { Inputs } from './inputs.ts';
+import { KvPool } from './kv-pool.ts';
+import type { TwinRequest } from './load.ts';
+import type { Piece, Plan, Scheduler } from './scheduler.ts';
+import { Sequence } from './sequence.ts';
+import { problemsOf, type TwinServer } from './server.ts';
+import { SglangScheduler } from './sglang-scheduler.ts';
+import { decodeBaseSeconds, decodeSeconds, largest, prefillSeconds } from './step-time.ts';
+import { Tally, type Stretch, type Sums } from './tally.ts';
+import type { TwinEnding, TwinEvent } from './twin-event.ts';
+import { VllmScheduler } from './vllm-scheduler.ts';
+import { WaitingQueue } from './waiting-queue.ts';
+
+export interface TwinListener {
+  readonly onEvent?: (event: TwinEvent) => void;
+  readonly onStretch?: (stretch: Stretch) => void;
+}
+
+/** A step with prompt tokens that has begun: what it changes, it changes at its end. */
+interface Begun {
+  readonly plan: Plan;
+  readonly endsAt: number;
+  readonly decoding: number;
+}
+
+export class Twin {
+  readonly #server: TwinServer;
+  readonly #pool: KvPool;
+  readonly #batch: Batch;
+  readonly #waiting = new WaitingQueue();
+  readonly #inputs = new Inputs();
+  readonly #scheduler: Scheduler;
+  readonly #tally: Tally;
+  readonly #onEvent: (event: TwinEvent) => void;
+  readonly #bases: number[] = [];
+  #begun: Begun | undefined;
+  /** End of the last finished step. */
+  #now = 0;
+
+  constructor(server: TwinServer, listener: TwinListener = {}) {
+    const problems = problemsOf(server);
+    if (problems.length > 0) throw bug(`a twin was asked to play an impossible server: ${problems.join('; ')}`);
+    this.#server = server;
+    this.#pool = new KvPool(server);
+    this.#batch = new Batch(server.pageTokens);
+    this.#tally = new Tally(listener.onStretch);
+    this.#onEvent = listener.onEvent ?? (() => undefined);
+    const on = { server, pool: this.#pool, batch: this.#batch, waiting: this.#waiting };
+    const { rules } = server;
+    this.#scheduler = rules.engine === 'vllm' ? new VllmScheduler(on, rules) : new SglangScheduler(on, rules);
+  }
+
+  /** Seconds; the end of the last finished step. */
+  get now(): number {
+    return this.#now;
+  }
+
+  get running(): number {
+    return this.#batch.size + this.#inPrefill;
+  }
+
+  get queued(): number {
+    return this.#waiting.length;
+  }
+
+  get usedTokens(): number {
+    return this.#pool.used;
+  }
+
+  get freeTokens(): number {
+    return this.#pool.free;
+  }
+
+  get newTokenRatio(): number {
+    return this.#scheduler.ratio;
+  }
+
+  /** A copy of the sums up to `now`. */
+  get sums(): Sums {
+    return { ...this.#tally.sums };
+  }
+
+  /** Prompt and answer together must be smaller than this: beyond it the request is refused, or its `max_tokens` cut. */
+  get longestRequestTokens(): number {
+    return this.#pool.tokens - this.#pool.pageTokens - 1;
+  }
+
+  submit(request: TwinRequest, at = this.#now): void {
+    this.#inputs.add({ kind: 'request', at: Math.max(at, this.#now), request });
+  }
+
+  abort(id: string, at = this.#now): void {
+    this.#inputs.add({ kind: 'abort', at: Math.max(at, this.#now), id });
+  }
+
+  /**
+   * Plays all steps that end by `until`; without it, until nothing is left to do. A step that is under way at `until` ends in a
+   * later call.
+   */
+  advance(until = Number.POSITIVE_INFINITY): void {
+    while (this.#step(until));
+  }
+
+  #step(until: number): boolean {
+    if (this.#begun !== undefined) return this.#endStep(this.#begun, until);
+    this.#takeInputs();
+    if (this.#batch.size === 0 && this.#waiting.length === 0 && this.#scheduler.partial === undefined) return this.#idle(until);
+    const plan = this.#decide();
+    if (plan.pieces.length > 0) {
+      this.#begin(plan);
+      return true;
+    }
+    if (this.#batch.size > 0) return this.#decode(until, plan.retracted.length > 0 ? 1 : Number.POSITIVE_INFINITY);
+    if (plan.failed.length > 0) return true;
+    throw bug('the twin stands still', { queued: this.#waiting.length, free: this.#pool.free, pool: this.#pool.tokens });
+  }
+
+  #idle(until: number): boolean {
+    this.#scheduler.becameIdle();
+    const next = Math.min(this.#inputs.nextAt, until);
+    if (next === Number.POSITIVE_INFINITY || next < this.#now) return false;
+    const seconds = next - this.#now;
+    this.#now = next;
+    this.#tally.sums.seconds += seconds;
+    return this.#inputs.nextAt <= this.#now;
+  }
+
+  #takeInputs(): void {
+    for (let input = this.#inputs.take(this.#now); input !== undefined; input = this.#inputs.take(this.#now)) {
+      if (input.kind === 'abort') this.#abort(input.id);
+      else this.#arrive(input.request, input.at);
+    }
+  }
+
+  #arrive(request: TwinRequest, at: number): void {
+    // It waited in the server's queue since `at`, though the running step did not see it.
+    this.#tally.sums.queuedSeconds += this.#now - at;
+    const limits = { totalTokens: this.longestRequestTokens, pageTokens: this.#pool.pageTokens };
+    const sequence = new Sequence(request, at, limits);
+    if (sequence.outputTokens < 1 || request.promptTokens < 1) this.#end(sequence, 'refused');
+    else this.#waiting.push(sequence);
+  }
+
+  #decide(): Plan {
+    const ratioBefore = this.#scheduler.ratio;
+    const plan = this.#scheduler.plan();
+    if (plan.retracted.length > 0) {
+      this.#tally.sums.retractions += plan.retracted.length;
+      const ids = plan.retracted.map(({ request }) => request.id);
+      this.#onEvent({ kind: 'retracted', at: this.#now, ids, ratioBefore, ratioAfter: this.#scheduler.ratio });
+    }
+    for (const sequence of plan.failed) this.#leaveBatch(sequence, 'out-of-memory');
+    return plan;
+  }
+
+  #begin(plan: Plan): void {
+    const { prefill } = this.#server.stepTime;
+    const decoding = this.#scheduler.mixes ? this.#batch.size : 0;
+    if (decoding > 0) this.#pool.take(this.#batch.pageTokensFor(1));
+    let seconds = prefillSeconds(prefill, plan.pieces);
+    if (decoding > 0) seconds += this.#decodeTime(1);
+    else seconds = Math.max(seconds, prefill.leastSeconds);
+    let loaded = 0;
+    for (const piece of plan.pieces) loaded += piece.loadedTokens;
+    seconds = Math.max(seconds, loaded * (this.#server.hostTier?.loadBackSecondsPerToken ?? 0));
+    this.#begun = { plan, decoding, endsAt: this.#now + seconds };
+  }
+
+  #endStep({ plan, endsAt, decoding }: Begun, until: number): boolean {
+    if (endsAt > until) return false;
+    const seconds = endsAt - this.#now;
+    let context = this.#batch.contextTokens + decoding;
+    for (const { before, newTokens } of plan.pieces) context += before + newTokens;
+    const used = this.#pool.used;
+    const generatedTokens = decoding + plan.pieces.filter(({ complete }) => complete).length;
+    this.#tally.add({
+      ...{ fromSeconds: this.#now, seconds, running: this.#batch.size + plan.pieces.length, queued: this.#waiting.length },
+      ...{ contextSeconds: context * seconds, usedBefore: used, usedAfter: used, generatedTokens },
+    });
+    this.#begun = undefined;
+    this.#now = endsAt;
+    this.#tally.sums.prefillSeconds += seconds;
+    if (decoding > 0) this.#stepped(1);
+    const done = decoding > 0 ? this.#batch.finished() : [];
+    this.#reportPrefill(plan.pieces, seconds);
+    for (const sequence of done) this.#leaveBatch(sequence, 'finished');
+    for (const piece of plan.pieces) this.#fill(piece);
+    return true;
+  }
+
+  #reportPrefill(pieces: readonly Piece[], seconds: number): void {
+    const { sums } = this.#tally;
+    let [newTokens, cachedTokens, newSequences] = [0, 0, 0];
+    for (const piece of pieces) {
+      newTokens += piece.newTokens;
+      if (piece.sequence.produced > 0) sums.recomputedTokens += piece.newTokens;
+      if (!piece.first) continue;
+      newSequences += 1;
+      cachedTokens += piece.before;
+      sums.promptTokens += piece.sequence.knownTokens;
+      sums.hostCachedTokens += piece.loadedTokens;
+    }
+    sums.prefilledTokens += newTokens;
+    sums.cachedTokens += cachedTokens;
+    this.#onEvent({ kind: 'prefill', at: this.#now, newSequences, newTokens, cachedTokens, seconds });
+  }
+
+  #fill({ sequence, newTokens, complete }: Piece): void {
+    sequence.filled += newTokens;
+    this.#pool.share(sequence, sequence.filled);
+    if (!complete) return;
+    if (sequence.produced === 0 && sequence.firstTokenAt === undefined) {
+      sequence.firstTokenAt = this.#now;
+      this.#onEvent({ kind: 'first-token', at: this.#now, id: sequence.request.id });
+    }
+    sequence.produced += 1;
+    this.#batch.join(sequence);
+    if (sequence.produced >= sequence.outputTokens) this.#leaveBatch(sequence, 'finished');
+  }
+
+  #decode(until: number, most: number): boolean {
+    const batch = this.#batch;
+    const ending = Math.min(batch.stepsToNextEnding(), most);
+    const fitting = largest(ending, (steps) => batch.pageTokensFor(steps) <= this.#pool.available);
+    const arrivalAt = this.#inputs.nextAt;
+    const unseen = largest(fitting, (steps) => this.#now + this.#decodeTime(steps) < arrivalAt);
+    const steps = largest(Math.min(fitting, unseen + 1), (count) => this.#now + this.#decodeTime(count) <= until);
+    if (steps === 0 || this.#now + this.#decodeTime(steps) > until) return false;
+    const seconds = this.#decodeTime(steps);
+    const usedBefore = this.#pool.used;
+    this.#pool.take(batch.pageTokensFor(steps));
+    this.#tally.add({
+      ...{ fromSeconds: this.#now, seconds, running: batch.size + this.#inPrefill, queued: this.#waiting.length },
+      ...{ contextSeconds: this.#contextSeconds(steps), usedBefore, usedAfter: this.#pool.used },
+      generatedTokens: steps * batch.size,
+    });
+    this.#now += seconds;
+    this.#stepped(steps);
+    this.#onEvent({ kind: 'decode', at: this.#now, steps, seconds });
+    for (const sequence of batch.finished()) this.#leaveBatch(sequence, 'finished');
+    return true;
+  }
+
+  #stepped(steps: number): void {
+    this.#batch.advance(steps);
+    this.#scheduler.stepped(steps);
+    this.#tally.sums.decodeSteps += steps;
+  }
+
+  #decodeTime(steps: number): number {
+    const { size, contextTokens } = this.#batch;
+    return decodeSeconds(this.#base(size), this.#server.stepTime.perContextTokenSeconds, steps, size, contextTokens);
+  }
+
+  #base(batch: number): number {
+    const known = this.#bases[batch];
+    if (known !== undefined) return known;
+    const base = decodeBaseSeconds(this.#server.stepTime, this.#server.graphBatchSizes, batch);
+    this.#bases[batch] = base;
+    return base;
+  }
+
+  /** Σ over the steps of (their context × their time); both grow by the same amount each step. */
+  #contextSeconds(steps: number): number {
+    const { size, contextTokens } = this.#batch;
+    const base = this.#base(size);
+    const each = this.#server.stepTime.perContextTokenSeconds;
+    const first = steps * contextTokens + (size * steps * (steps + 1)) / 2;
+    const squares =
+      steps * contextTokens ** 2 + contextTokens * size * steps * (steps + 1) + (size ** 2 * steps * (steps + 1) * (2 * steps + 1)) / 6;
+    // A half computed prompt waits meanwhile with what it has.
+    const waiting = (this.#scheduler.partial?.filled ?? 0) * this.#decodeTime(steps);
+    return base * first + each * squares + waiting;
+  }
+
+  get #inPrefill(): number {
+    return this.#begun === undefined ? (this.#scheduler.partial === undefined ? 0 : 1) : this.#begun.plan.pieces.length;
+  }
+
+  #leaveBatch(sequence: Sequence, ending: TwinEnding): void {
+    const kvTokens = this.#batch.kvTokensOf(sequence);
+    this.#batch.leave(sequence);
+    this.#pool.release(sequence, { kvTokens, takenTokens: kvTokens, keep: ending !== 'out-of-memory' });
+    this.#scheduler.memberLeft();
+    this.#end(sequence, ending);
+  }
+
+  #abort(id: string): void {
+    const waiting = this.#waiting.remove(id);
+    if (waiting !== undefined) return this.#end(waiting, 'aborted');
+    const { partial } = this.#scheduler;
+    if (partial?.request.id === id) {
+      const takenTokens = this.#scheduler.takenByPartial();
+      this.#pool.release(partial, { kvTokens: partial.filled, takenTokens, keep: true });
+      this.#scheduler.dropPartial();
+      this.#scheduler.memberLeft();
+      return this.#end(partial, 'aborted');
+    }
+    for (const sequence of this.#batch.members) if (sequence.request.id === id) return this.#leaveBatch(sequence, 'aborted');
+  }
+
+  #end(sequence: Sequence, ending: TwinEnding): void {
+    const { request, produced, cachedTokens, arrivedAt } = sequence;
+    this.#onEvent({ kind: 'ended', at: this.#now, id: request.id, ending, produced, cachedTokens, arrivedAt });
+  }
+}
