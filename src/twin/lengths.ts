@@ -31,7 +31,8 @@ export function parseLengths(text: string): Lengths | LengthsProblem {
     const written = (right ?? left).trim();
     const value = Number(written.replaceAll('_', ''));
     if (key === undefined || !keys.includes(key)) return { problem: `"${part}" in "${text}": ${kind} takes ${keys.join(', ')}` };
-    if (written === '' || !Number.isFinite(value) || value < 0) return { problem: `"${part}" in "${text}" is not a number from 0 on` };
+    if (written === '' || !Number.isFinite(value) || value < 0)
+      return { problem: `"${part}" in "${text}" is not a number from 0 on` };
     values[key] = value;
   }
   return build(kind, values, text);
@@ -39,12 +40,16 @@ export function parseLengths(text: string): Lengths | LengthsProblem {
 
 function build(kind: keyof typeof KEYS, values: Record<string, number>, text: string): Lengths | LengthsProblem {
   const { tokens = 0, mean = 0, sigma, min = 1, max = Number.POSITIVE_INFINITY } = values;
-  if (kind === 'fixed') return tokens >= 1 ? { kind, tokens: Math.round(tokens) } : { problem: `"${text}" has no tokens of 1 or more` };
+  if (kind === 'fixed')
+    return tokens >= 1 ? { kind, tokens: Math.round(tokens) } : { problem: `"${text}" has no tokens of 1 or more` };
   if (kind === 'uniform') {
     const fits = min >= 1 && max >= min && Number.isFinite(max);
-    return fits ? { kind, least: Math.round(min), most: Math.round(max) } : { problem: `"${text}" needs min from 1 on and max from min on` };
+    return fits
+      ? { kind, least: Math.round(min), most: Math.round(max) }
+      : { problem: `"${text}" needs min from 1 on and max from min on` };
   }
-  if (mean < 1 || sigma === undefined || max < 1) return { problem: `"${text}" needs a mean of 1 or more, a sigma, and a max of 1 or more if any` };
+  if (mean < 1 || sigma === undefined || max < 1)
+    return { problem: `"${text}" needs a mean of 1 or more, a sigma, and a max of 1 or more if any` };
   return { kind, mean, sigma, most: max };
 }
 

@@ -10,9 +10,7 @@ export function orderByPrefix(waiting: readonly Sequence[], pool: KvPool, pageTo
     const matched = pool.match(sequence, true).poolTokens;
     return { sequence, matched, later: matched <= IN_BATCH_SHARED_TOKENS && isSharedAhead(sequence, ahead) };
   });
-  return ranked
-    .sort((a, b) => Number(a.later) - Number(b.later) || b.matched - a.matched)
-    .map(({ sequence }) => sequence);
+  return ranked.sort((a, b) => Number(a.later) - Number(b.later) || b.matched - a.matched).map(({ sequence }) => sequence);
 }
 
 /** One of several that begin alike computes the beginning; the others find it in the tree a round later. */

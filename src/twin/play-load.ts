@@ -142,7 +142,8 @@ class Player {
     const { requests, arrivals } = this.#load;
     // Two generations of requests, or a fifth of a short load: by then ages are mixed.
     const warm = Math.min(2 * arrivals.inFlight, Math.floor(requests.length / 5));
-    if (this.#steadyFrom === undefined && this.#sent > warm && this.#sent - this.#inFlight >= warm) this.#steadyFrom = this.#twin.sums;
+    if (this.#steadyFrom === undefined && this.#sent > warm && this.#sent - this.#inFlight >= warm)
+      this.#steadyFrom = this.#twin.sums;
     const next = arrivals.kind === 'closed' ? requests[this.#sent] : this.#held.shift();
     if (next !== undefined) this.#send(next);
   }

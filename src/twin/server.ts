@@ -98,7 +98,8 @@ export function graphBatchSizes(engine: 'sglang' | 'vllm', ceiling: number, maxR
 export function problemsOf(server: TwinServer): string[] {
   const problems: string[] = [];
   const whole = (name: string, value: number, least: number) => {
-    if (!(Number.isInteger(value) && value >= least)) problems.push(`${name} is ${value}: a whole number from ${least} on is needed`);
+    if (!(Number.isInteger(value) && value >= least))
+      problems.push(`${name} is ${value}: a whole number from ${least} on is needed`);
   };
   whole('pageTokens', server.pageTokens, 1);
   whole('maxRunningRequests', server.maxRunningRequests, 1);

@@ -54,7 +54,8 @@ export class SglangPass {
     if (computed >= this.#input && this.pieces.length > 0) return 'later';
     this.#pool.hold(sequence, match);
     const answer = need >= this.#left() ? 'no-room' : this.#admit(sequence, match);
-    if (answer === 'no-room' || answer === 'later') this.#pool.release(sequence, { kvTokens: 0, takenTokens: sequence.filled, keep: false });
+    if (answer === 'no-room' || answer === 'later')
+      this.#pool.release(sequence, { kvTokens: 0, takenTokens: sequence.filled, keep: false });
     return answer;
   }
 

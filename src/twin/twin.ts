@@ -279,7 +279,9 @@ export class Twin {
     const each = this.#server.stepTime.perContextTokenSeconds;
     const first = steps * contextTokens + (size * steps * (steps + 1)) / 2;
     const squares =
-      steps * contextTokens ** 2 + contextTokens * size * steps * (steps + 1) + (size ** 2 * steps * (steps + 1) * (2 * steps + 1)) / 6;
+      steps * contextTokens ** 2 +
+      contextTokens * size * steps * (steps + 1) +
+      (size ** 2 * steps * (steps + 1) * (2 * steps + 1)) / 6;
     // A half computed prompt waits meanwhile with what it has.
     const waiting = (this.#scheduler.partial?.filled ?? 0) * this.#decodeTime(steps);
     return base * first + each * squares + waiting;
