@@ -3,6 +3,7 @@
  * measurements. Few points cannot carry four unknowns, so published fits are the prior and each point moves it as far as its
  * own error allows. Asked for a batch far above the measured ones, the answer is a guess: median error 7 %, p90 21 % (docs/twin.md).
  */
+import { leastSquares } from './least-squares.ts';
 import { decodeBaseSeconds, paddedBatch, type PrefillTime, type StepTime } from './step-time.ts';
 
 /** What one GPU reads in a step, and how fast. */
@@ -82,7 +83,7 @@ export function calibrate(input: CalibrationInput): Calibration {
   const measured = samples.map((sample) => stepSecondsOf(sample, prefill));
   const rows = samples.map((sample) => columnsOf(sample, shape, graphBatchSizes));
   const rest = measured.map((seconds, at) => seconds - (isEager(samples[at], graphBatchSizes) ? EAGER_SECONDS : 0));
-  const solved = leastSquares(rows, rest, { mean: listOf(mean), deviation: listOf(deviation) });
+  const solved = leastSquares(rows, rest, { mean: listOf(mean), deviation: listOf(deviation), relativeError: RELATIVE_ERROR });
   const [fixedSeconds = 0, weights = 0, kv = 0, perRequestSeconds = 0] = solved;
   const coefficients = { fixedSeconds, weights, kv, perRequestSeconds };
   const stepTime = stepTimeOf(coefficients, shape, prefill);
@@ -161,60 +162,3 @@ const listOf = ({ fixedSeconds, weights, kv, perRequestSeconds }: StepCoefficien
   kv,
   perRequestSeconds,
 ];
-
-/** argmin Σ((row·x − target) ÷ its error)² + Σ((x − mean) ÷ deviation)², no coefficient below zero. */
-function leastSquares(
-  rows: readonly number[][],
-  targets: readonly number[],
-  prior: { readonly mean: readonly number[]; readonly deviation: readonly number[] },
-): number[] {
-  const fixed = new Set<number>();
-  for (;;) {
-    const free = prior.mean.map((_, at) => at).filter((at) => !fixed.has(at));
-    const matrix = free.map((i) => free.map((j) => (i === j ? 1 / square(prior.deviation[i]) : 0)));
-    const right = free.map((i) => (prior.mean[i] ?? 0) / square(prior.deviation[i]));
-    rows.forEach((row, nth) => {
-      const target = targets[nth] ?? 0;
-      const weight = 1 / square(RELATIVE_ERROR * target);
-      free.forEach((i, at) => {
-        right[at] = (right[at] ?? 0) + weight * (row[i] ?? 0) * target;
-        free.forEach((j, to) => {
-          const line = matrix[at];
-          if (line !== undefined) line[to] = (line[to] ?? 0) + weight * (row[i] ?? 0) * (row[j] ?? 0);
-        });
-      });
-    });
-    const solved = solve(matrix, right);
-    const negative = free.filter((_, at) => (solved[at] ?? 0) < 0);
-    if (negative.length === 0) {
-      const answer = prior.mean.map(() => 0);
-      free.forEach((i, at) => {
-        answer[i] = solved[at] ?? 0;
-      });
-      return answer;
-    }
-    for (const at of negative) fixed.add(at);
-  }
-}
-
-const square = (value: number | undefined) => (value ?? 1) ** 2;
-
-/** Gaussian elimination; the prior keeps the matrix positive definite, so no pivoting is needed. */
-function solve(matrix: number[][], right: number[]): number[] {
-  const size = right.length;
-  for (let at = 0; at < size; at++) {
-    for (let below = at + 1; below < size; below++) {
-      const [from, to] = [matrix[at] ?? [], matrix[below] ?? []];
-      const factor = (to[at] ?? 0) / (from[at] ?? 1);
-      for (let column = at; column < size; column++) to[column] = (to[column] ?? 0) - factor * (from[column] ?? 0);
-      right[below] = (right[below] ?? 0) - factor * (right[at] ?? 0);
-    }
-  }
-  const answer: number[] = new Array(size).fill(0);
-  for (let at = size - 1; at >= 0; at--) {
-    let value = right[at] ?? 0;
-    for (let column = at + 1; column < size; column++) value -= (matrix[at]?.[column] ?? 0) * (answer[column] ?? 0);
-    answer[at] = value / (matrix[at]?.[at] ?? 1);
-  }
-  return answer;
-}

@@ -121,7 +121,7 @@ class Player {
       poolUse: per(sums.usedSeconds, sums.seconds * this.#poolTokens),
       secondsPerStep: per(sums.seconds - sums.prefillSeconds, sums.decodeSteps),
       retractions: sums.retractions,
-      cacheHitRate: per(sums.cachedTokens + sums.hostCachedTokens, sums.promptTokens),
+      cacheHitRate: per(sums.cachedTokens, sums.promptTokens),
       hostHitRate: per(sums.hostCachedTokens, sums.promptTokens),
       prefillTimeShare: per(sums.prefillSeconds, sums.seconds),
     };

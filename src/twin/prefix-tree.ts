@@ -9,19 +9,7 @@
  */
 import { LeafHeap } from './leaf-heap.ts';
 import type { Segment } from './load.ts';
-
-export interface TreeNode {
-  readonly parent: TreeNode | undefined;
-  readonly key: string;
-  tokens: number;
-  locks: number;
-  touched: number;
-  inPool: boolean;
-  onHost: boolean;
-  /** Children in the pool: a node with none is a leaf of the pool. */
-  poolChildren: number;
-  children: Map<string, TreeNode> | undefined;
-}
+import { depthOf, isHostLeaf, isPoolLeaf, newNode, type TreeNode } from './tree-node.ts';
 
 export interface Match {
   /** The last node that is in the pool. */
@@ -41,8 +29,8 @@ export interface TreeOptions {
 export class PrefixTree {
   readonly root: TreeNode = newNode(undefined, '', 0);
   readonly #options: TreeOptions;
-  readonly #poolLeaves = new LeafHeap<TreeNode>((node) => isPoolLeaf(node));
-  readonly #hostLeaves = new LeafHeap<TreeNode>((node) => isHostLeaf(node));
+  readonly #poolLeaves = new LeafHeap<TreeNode>(isPoolLeaf);
+  readonly #hostLeaves = new LeafHeap<TreeNode>(isHostLeaf);
   #time = 0;
   #held = 0;
   #evictable = 0;
@@ -188,7 +176,7 @@ export class PrefixTree {
     head.poolChildren = node.inPool ? 1 : 0;
     head.children = new Map([[key, node]]);
     parent.children?.set(key, head);
-    (node as { parent: TreeNode }).parent = head;
+    node.parent = head;
     node.tokens -= tokens;
     return head;
   }
@@ -263,18 +251,4 @@ export class PrefixTree {
     node.onHost = true;
     this.#hostUsed += node.tokens;
   }
-}
-
-function newNode(parent: TreeNode | undefined, key: string, tokens: number): TreeNode {
-  return { parent, key, tokens, locks: 0, touched: 0, inPool: false, onHost: false, poolChildren: 0, children: undefined };
-}
-
-const isPoolLeaf = (node: TreeNode): boolean => node.inPool && node.locks === 0 && node.poolChildren === 0;
-/** Only on the host, and nothing below it: what the host tier may give up. */
-const isHostLeaf = (node: TreeNode): boolean => node.onHost && !node.inPool && (node.children?.size ?? 0) === 0;
-
-function depthOf(node: TreeNode): number {
-  let depth = 0;
-  for (let at: TreeNode | undefined = node; at !== undefined; at = at.parent) depth += at.tokens;
-  return depth;
 }

@@ -1,6 +1,6 @@
 /** One request inside the engine: what it has produced, and which part of its KV the tree holds for it. */
 import { ownKey, type Segment, type TwinRequest } from './load.ts';
-import type { TreeNode } from './prefix-tree.ts';
+import type { TreeNode } from './tree-node.ts';
 
 export class Sequence {
   readonly request: TwinRequest;

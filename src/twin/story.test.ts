@@ -105,7 +105,10 @@ describe('one distribution, fitted on 0.88 bf16 and used unchanged on 0.90 fp8',
 });
 
 test('the client asks for no more than the fp8 pool holds: queue 0 at its own limit is called client-limited', () => {
-  const requests = drawRequests({ ...STORY_LOAD, count: 2000, output: { kind: 'uniform', least: 500, most: 2500 } }, seededRandom(3));
+  const requests = drawRequests(
+    { ...STORY_LOAD, count: 2000, output: { kind: 'uniform', least: 500, most: 2500 } },
+    seededRandom(3),
+  );
   const played = playLoad(fp8Server, { requests, arrivals: closed });
   expect(played.isClientLimited).toBe(true);
   expect(played.steady?.queued).toBeLessThan(0.5);

@@ -1,4 +1,5 @@
 /** What happened, integrated over time: the twin adds a stretch at a time, and windows are differences of two sums. */
+import type { Piece } from './scheduler.ts';
 
 export interface Sums {
   seconds: number;
@@ -62,5 +63,23 @@ export class Tally {
     sums.usedSeconds += ((stretch.usedBefore + stretch.usedAfter) / 2) * seconds;
     sums.generatedTokens += stretch.generatedTokens;
     this.#onStretch?.(stretch);
+  }
+
+  /** Counts the prompt tokens of a step that has ended. */
+  countPrefill(pieces: readonly Piece[]): { newSequences: number; newTokens: number; cachedTokens: number } {
+    const { sums } = this;
+    let [newTokens, cachedTokens, newSequences] = [0, 0, 0];
+    for (const piece of pieces) {
+      newTokens += piece.newTokens;
+      if (piece.sequence.produced > 0) sums.recomputedTokens += piece.newTokens;
+      if (!piece.first) continue;
+      newSequences += 1;
+      cachedTokens += piece.before;
+      sums.promptTokens += piece.sequence.knownTokens;
+      sums.hostCachedTokens += piece.loadedTokens;
+    }
+    sums.prefilledTokens += newTokens;
+    sums.cachedTokens += cachedTokens;
+    return { newSequences, newTokens, cachedTokens };
   }
 }

@@ -17,7 +17,7 @@ import type { Piece, Plan, Scheduler } from './scheduler.ts';
 import { Sequence } from './sequence.ts';
 import { problemsOf, type TwinServer } from './server.ts';
 import { SglangScheduler } from './sglang-scheduler.ts';
-import { decodeBaseSeconds, decodeSeconds, largest, prefillSeconds } from './step-time.ts';
+import { StepPlanner } from './step-planner.ts';
 import { Tally, type Stretch, type Sums } from './tally.ts';
 import type { TwinEnding, TwinEvent } from './twin-event.ts';
 import { VllmScheduler } from './vllm-scheduler.ts';
@@ -44,7 +44,7 @@ export class Twin {
   readonly #scheduler: Scheduler;
   readonly #tally: Tally;
   readonly #onEvent: (event: TwinEvent) => void;
-  readonly #bases: number[] = [];
+  readonly #steps: StepPlanner;
   #begun: Begun | undefined;
   /** End of the last finished step. */
   #now = 0;
@@ -55,6 +55,7 @@ export class Twin {
     this.#server = server;
     this.#pool = new KvPool(server);
     this.#batch = new Batch(server.pageTokens);
+    this.#steps = new StepPlanner(server, this.#batch, this.#pool);
     this.#tally = new Tally(listener.onStretch);
     this.#onEvent = listener.onEvent ?? (() => undefined);
     const on = { server, pool: this.#pool, batch: this.#batch, waiting: this.#waiting };
@@ -166,16 +167,9 @@ export class Twin {
   }
 
   #begin(plan: Plan): void {
-    const { prefill } = this.#server.stepTime;
     const decoding = this.#scheduler.mixes ? this.#batch.size : 0;
     if (decoding > 0) this.#pool.take(this.#batch.pageTokensFor(1));
-    let seconds = prefillSeconds(prefill, plan.pieces);
-    if (decoding > 0) seconds += this.#decodeTime(1);
-    else seconds = Math.max(seconds, prefill.leastSeconds);
-    let loaded = 0;
-    for (const piece of plan.pieces) loaded += piece.loadedTokens;
-    seconds = Math.max(seconds, loaded * (this.#server.hostTier?.loadBackSecondsPerToken ?? 0));
-    this.#begun = { plan, decoding, endsAt: this.#now + seconds };
+    this.#begun = { plan, decoding, endsAt: this.#now + this.#steps.withPieces(plan.pieces, decoding > 0) };
   }
 
   #endStep({ plan, endsAt, decoding }: Begun, until: number): boolean {
@@ -194,27 +188,10 @@ export class Twin {
     this.#tally.sums.prefillSeconds += seconds;
     if (decoding > 0) this.#stepped(1);
     const done = decoding > 0 ? this.#batch.finished() : [];
-    this.#reportPrefill(plan.pieces, seconds);
+    this.#onEvent({ kind: 'prefill', at: this.#now, ...this.#tally.countPrefill(plan.pieces), seconds });
     for (const sequence of done) this.#leaveBatch(sequence, 'finished');
     for (const piece of plan.pieces) this.#fill(piece);
     return true;
-  }
-
-  #reportPrefill(pieces: readonly Piece[], seconds: number): void {
-    const { sums } = this.#tally;
-    let [newTokens, cachedTokens, newSequences] = [0, 0, 0];
-    for (const piece of pieces) {
-      newTokens += piece.newTokens;
-      if (piece.sequence.produced > 0) sums.recomputedTokens += piece.newTokens;
-      if (!piece.first) continue;
-      newSequences += 1;
-      cachedTokens += piece.before;
-      sums.promptTokens += piece.sequence.knownTokens;
-      sums.hostCachedTokens += piece.loadedTokens;
-    }
-    sums.prefilledTokens += newTokens;
-    sums.cachedTokens += cachedTokens;
-    this.#onEvent({ kind: 'prefill', at: this.#now, newSequences, newTokens, cachedTokens, seconds });
   }
 
   #fill({ sequence, newTokens, complete }: Piece): void {
@@ -230,21 +207,18 @@ export class Twin {
     if (sequence.produced >= sequence.outputTokens) this.#leaveBatch(sequence, 'finished');
   }
 
-  #decode(until: number, most: number): boolean {
+  #decode(until: number, mostSteps: number): boolean {
     const batch = this.#batch;
-    const ending = Math.min(batch.stepsToNextEnding(), most);
-    const fitting = largest(ending, (steps) => batch.pageTokensFor(steps) <= this.#pool.available);
-    const arrivalAt = this.#inputs.nextAt;
-    const unseen = largest(fitting, (steps) => this.#now + this.#decodeTime(steps) < arrivalAt);
-    const steps = largest(Math.min(fitting, unseen + 1), (count) => this.#now + this.#decodeTime(count) <= until);
-    if (steps === 0 || this.#now + this.#decodeTime(steps) > until) return false;
-    const seconds = this.#decodeTime(steps);
+    const steps = this.#steps.steps({ now: this.#now, until, arrivalAt: this.#inputs.nextAt, mostSteps });
+    if (steps === 0) return false;
+    const seconds = this.#steps.seconds(steps);
     const usedBefore = this.#pool.used;
+    // A half computed prompt waits meanwhile with what it has.
+    const contextSeconds = this.#steps.contextSeconds(steps) + (this.#scheduler.partial?.filled ?? 0) * seconds;
     this.#pool.take(batch.pageTokensFor(steps));
     this.#tally.add({
-      ...{ fromSeconds: this.#now, seconds, running: batch.size + this.#inPrefill, queued: this.#waiting.length },
-      ...{ contextSeconds: this.#contextSeconds(steps), usedBefore, usedAfter: this.#pool.used },
-      generatedTokens: steps * batch.size,
+      ...{ fromSeconds: this.#now, seconds, running: this.running, queued: this.#waiting.length },
+      ...{ contextSeconds, usedBefore, usedAfter: this.#pool.used, generatedTokens: steps * batch.size },
     });
     this.#now += seconds;
     this.#stepped(steps);
@@ -257,34 +231,6 @@ export class Twin {
     this.#batch.advance(steps);
     this.#scheduler.stepped(steps);
     this.#tally.sums.decodeSteps += steps;
-  }
-
-  #decodeTime(steps: number): number {
-    const { size, contextTokens } = this.#batch;
-    return decodeSeconds(this.#base(size), this.#server.stepTime.perContextTokenSeconds, steps, size, contextTokens);
-  }
-
-  #base(batch: number): number {
-    const known = this.#bases[batch];
-    if (known !== undefined) return known;
-    const base = decodeBaseSeconds(this.#server.stepTime, this.#server.graphBatchSizes, batch);
-    this.#bases[batch] = base;
-    return base;
-  }
-
-  /** Σ over the steps of (their context × their time); both grow by the same amount each step. */
-  #contextSeconds(steps: number): number {
-    const { size, contextTokens } = this.#batch;
-    const base = this.#base(size);
-    const each = this.#server.stepTime.perContextTokenSeconds;
-    const first = steps * contextTokens + (size * steps * (steps + 1)) / 2;
-    const squares =
-      steps * contextTokens ** 2 +
-      contextTokens * size * steps * (steps + 1) +
-      (size ** 2 * steps * (steps + 1) * (2 * steps + 1)) / 6;
-    // A half computed prompt waits meanwhile with what it has.
-    const waiting = (this.#scheduler.partial?.filled ?? 0) * this.#decodeTime(steps);
-    return base * first + each * squares + waiting;
   }
 
   get #inPrefill(): number {
@@ -300,17 +246,22 @@ export class Twin {
   }
 
   #abort(id: string): void {
-    const waiting = this.#waiting.remove(id);
-    if (waiting !== undefined) return this.#end(waiting, 'aborted');
     const { partial } = this.#scheduler;
-    if (partial?.request.id === id) {
-      const takenTokens = this.#scheduler.takenByPartial();
-      this.#pool.release(partial, { kvTokens: partial.filled, takenTokens, keep: true });
-      this.#scheduler.dropPartial();
-      this.#scheduler.memberLeft();
-      return this.#end(partial, 'aborted');
+    const waiting = this.#waiting.remove(id);
+    if (waiting !== undefined) this.#end(waiting, 'aborted');
+    else if (partial?.request.id === id) this.#abortPartial(partial);
+    else {
+      const running = [...this.#batch.members].find(({ request }) => request.id === id);
+      if (running !== undefined) this.#leaveBatch(running, 'aborted');
     }
-    for (const sequence of this.#batch.members) if (sequence.request.id === id) return this.#leaveBatch(sequence, 'aborted');
+  }
+
+  #abortPartial(partial: Sequence): void {
+    const takenTokens = this.#scheduler.takenByPartial();
+    this.#pool.release(partial, { kvTokens: partial.filled, takenTokens, keep: true });
+    this.#scheduler.dropPartial();
+    this.#scheduler.memberLeft();
+    this.#end(partial, 'aborted');
   }
 
   #end(sequence: Sequence, ending: TwinEnding): void {

@@ -4,10 +4,11 @@
  * Shared with the twin are the prefix tree (its own tests judge it) and the formula of a single step.
  */
 import type { TwinLoad, TwinRequest } from '../../src/twin/load.ts';
-import { PrefixTree, type Match, type TreeNode } from '../../src/twin/prefix-tree.ts';
+import { type Match, PrefixTree } from '../../src/twin/prefix-tree.ts';
 import { Sequence } from '../../src/twin/sequence.ts';
 import type { TwinServer } from '../../src/twin/server.ts';
 import { decodeBaseSeconds } from '../../src/twin/step-time.ts';
+import type { TreeNode } from '../../src/twin/tree-node.ts';
 
 export interface SlowEnding {
   readonly id: string;
