@@ -11,7 +11,6 @@ export interface JumpLimits {
   readonly until: number;
   /** The next arrival is seen at the first step that begins after it. */
   readonly arrivalAt: number;
-  readonly mostSteps: number;
 }
 
 export class StepPlanner {
@@ -27,9 +26,8 @@ export class StepPlanner {
   }
 
   /** The next ending, the last step that the pool has room for, the first that sees an arrival: whatever comes first. 0 = none fits in time. */
-  steps({ now, until, arrivalAt, mostSteps }: JumpLimits): number {
-    const ending = Math.min(this.#batch.stepsToNextEnding(), mostSteps);
-    const fitting = largest(ending, (steps) => this.#batch.pageTokensFor(steps) <= this.#pool.available);
+  steps({ now, until, arrivalAt }: JumpLimits): number {
+    const fitting = largest(this.#batch.stepsToNextEnding(), (steps) => this.#batch.pageTokensFor(steps) <= this.#pool.available);
     const unseen = largest(fitting, (steps) => now + this.seconds(steps) < arrivalAt);
     return largest(Math.min(fitting, unseen + 1), (steps) => now + this.seconds(steps) <= until);
   }

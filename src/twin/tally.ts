@@ -66,7 +66,7 @@ export class Tally {
   }
 
   /** Counts the prompt tokens of a step that has ended. */
-  countPrefill(pieces: readonly Piece[]): { newSequences: number; newTokens: number; cachedTokens: number } {
+  countPrefill(pieces: readonly Piece[], seconds: number): { newSequences: number; newTokens: number; cachedTokens: number } {
     const { sums } = this;
     let [newTokens, cachedTokens, newSequences] = [0, 0, 0];
     for (const piece of pieces) {
@@ -78,6 +78,7 @@ export class Tally {
       sums.promptTokens += piece.sequence.knownTokens;
       sums.hostCachedTokens += piece.loadedTokens;
     }
+    sums.prefillSeconds += seconds;
     sums.prefilledTokens += newTokens;
     sums.cachedTokens += cachedTokens;
     return { newSequences, newTokens, cachedTokens };

@@ -28,15 +28,15 @@ export interface TwinListener {
   readonly onStretch?: (stretch: Stretch) => void;
 }
 
-/** A step with prompt tokens that has begun: what it changes, it changes at its end. */
+/** A single step that has begun: what it changes, it changes at its end. */
 interface Begun {
-  readonly plan: Plan;
+  readonly pieces: readonly Piece[];
   readonly endsAt: number;
+  /** Running requests that gain a token. */
   readonly decoding: number;
 }
 
 export class Twin {
-  readonly #server: TwinServer;
   readonly #pool: KvPool;
   readonly #batch: Batch;
   readonly #waiting = new WaitingQueue();
@@ -45,6 +45,8 @@ export class Twin {
   readonly #tally: Tally;
   readonly #onEvent: (event: TwinEvent) => void;
   readonly #steps: StepPlanner;
+  /** Arrived and not ended, by id. */
+  readonly #live = new Map<string, Sequence>();
   #begun: Begun | undefined;
   /** End of the last finished step. */
   #now = 0;
@@ -52,7 +54,6 @@ export class Twin {
   constructor(server: TwinServer, listener: TwinListener = {}) {
     const problems = problemsOf(server);
     if (problems.length > 0) throw bug(`a twin was asked to play an impossible server: ${problems.join('; ')}`);
-    this.#server = server;
     this.#pool = new KvPool(server);
     this.#batch = new Batch(server.pageTokens);
     this.#steps = new StepPlanner(server, this.#batch, this.#pool);
@@ -98,6 +99,21 @@ export class Twin {
     return this.#pool.tokens - this.#pool.pageTokens - 1;
   }
 
+  /** Tokens that a request has produced by `now`; undefined = it is not here. */
+  producedBy(id: string): number | undefined {
+    const sequence = this.#live.get(id);
+    if (sequence === undefined) return undefined;
+    return this.#batch.has(sequence) ? this.#batch.producedBy(sequence) : sequence.produced;
+  }
+
+  /** When more than tokens will happen next, as far as is known after an `advance`; Infinity = never. */
+  get nextChangeAt(): number {
+    if (this.#begun !== undefined) return this.#begun.endsAt;
+    const arrivalAt = this.#inputs.nextAt;
+    if (this.#batch.size === 0) return this.#waiting.length > 0 ? this.#now : arrivalAt;
+    return this.#now + this.#steps.seconds(this.#steps.steps({ now: this.#now, until: Number.POSITIVE_INFINITY, arrivalAt }));
+  }
+
   submit(request: TwinRequest, at = this.#now): void {
     this.#inputs.add({ kind: 'request', at: Math.max(at, this.#now), request });
   }
@@ -119,12 +135,10 @@ export class Twin {
     this.#takeInputs();
     if (this.#batch.size === 0 && this.#waiting.length === 0 && this.#scheduler.partial === undefined) return this.#idle(until);
     const plan = this.#decide();
-    if (plan.pieces.length > 0) {
-      this.#begin(plan);
-      return true;
-    }
-    if (this.#batch.size > 0) return this.#decode(until, plan.retracted.length > 0 ? 1 : Number.POSITIVE_INFINITY);
-    if (plan.failed.length > 0) return true;
+    // After a retraction the next step may admit again: no jump over it.
+    if (plan.pieces.length > 0 || (plan.retracted.length > 0 && this.#batch.size > 0)) return this.#begin(plan.pieces);
+    if (this.#batch.size > 0) return this.#decode(until);
+    if (plan.failed.length > 0 || plan.retracted.length > 0) return true;
     throw bug('the twin stands still', { queued: this.#waiting.length, free: this.#pool.free, pool: this.#pool.tokens });
   }
 
@@ -150,6 +164,8 @@ export class Twin {
     this.#tally.sums.queuedSeconds += this.#now - at;
     const limits = { totalTokens: this.longestRequestTokens, pageTokens: this.#pool.pageTokens };
     const sequence = new Sequence(request, at, limits);
+    if (this.#live.has(request.id)) throw bug(`two requests of the twin are called ${request.id}`);
+    this.#live.set(request.id, sequence);
     if (sequence.outputTokens < 1 || request.promptTokens < 1) this.#end(sequence, 'refused');
     else this.#waiting.push(sequence);
   }
@@ -166,31 +182,34 @@ export class Twin {
     return plan;
   }
 
-  #begin(plan: Plan): void {
-    const decoding = this.#scheduler.mixes ? this.#batch.size : 0;
+  #begin(pieces: readonly Piece[]): true {
+    const decoding = pieces.length === 0 || this.#scheduler.mixes ? this.#batch.size : 0;
     if (decoding > 0) this.#pool.take(this.#batch.pageTokensFor(1));
-    this.#begun = { plan, decoding, endsAt: this.#now + this.#steps.withPieces(plan.pieces, decoding > 0) };
+    this.#begun = { pieces, decoding, endsAt: this.#now + this.#steps.withPieces(pieces, decoding > 0) };
+    return true;
   }
 
-  #endStep({ plan, endsAt, decoding }: Begun, until: number): boolean {
+  #endStep({ pieces, endsAt, decoding }: Begun, until: number): boolean {
     if (endsAt > until) return false;
     const seconds = endsAt - this.#now;
     let context = this.#batch.contextTokens + decoding;
-    for (const { before, newTokens } of plan.pieces) context += before + newTokens;
+    for (const { before, newTokens } of pieces) context += before + newTokens;
+    if (pieces.length === 0) context += this.#scheduler.partial?.filled ?? 0;
     const used = this.#pool.used;
-    const generatedTokens = decoding + plan.pieces.filter(({ complete }) => complete).length;
+    const generatedTokens = decoding + pieces.filter(({ complete }) => complete).length;
     this.#tally.add({
-      ...{ fromSeconds: this.#now, seconds, running: this.#batch.size + plan.pieces.length, queued: this.#waiting.length },
+      ...{ fromSeconds: this.#now, seconds, running: this.running, queued: this.#waiting.length },
       ...{ contextSeconds: context * seconds, usedBefore: used, usedAfter: used, generatedTokens },
     });
     this.#begun = undefined;
     this.#now = endsAt;
-    this.#tally.sums.prefillSeconds += seconds;
     if (decoding > 0) this.#stepped(1);
     const done = decoding > 0 ? this.#batch.finished() : [];
-    this.#onEvent({ kind: 'prefill', at: this.#now, ...this.#tally.countPrefill(plan.pieces), seconds });
+    if (pieces.length > 0)
+      this.#onEvent({ kind: 'prefill', at: this.#now, ...this.#tally.countPrefill(pieces, seconds), seconds });
+    else this.#onEvent({ kind: 'decode', at: this.#now, steps: 1, seconds });
     for (const sequence of done) this.#leaveBatch(sequence, 'finished');
-    for (const piece of plan.pieces) this.#fill(piece);
+    for (const piece of pieces) this.#fill(piece);
     return true;
   }
 
@@ -207,9 +226,9 @@ export class Twin {
     if (sequence.produced >= sequence.outputTokens) this.#leaveBatch(sequence, 'finished');
   }
 
-  #decode(until: number, mostSteps: number): boolean {
+  #decode(until: number): boolean {
     const batch = this.#batch;
-    const steps = this.#steps.steps({ now: this.#now, until, arrivalAt: this.#inputs.nextAt, mostSteps });
+    const steps = this.#steps.steps({ now: this.#now, until, arrivalAt: this.#inputs.nextAt });
     if (steps === 0) return false;
     const seconds = this.#steps.seconds(steps);
     const usedBefore = this.#pool.used;
@@ -234,7 +253,8 @@ export class Twin {
   }
 
   get #inPrefill(): number {
-    return this.#begun === undefined ? (this.#scheduler.partial === undefined ? 0 : 1) : this.#begun.plan.pieces.length;
+    const computing = this.#begun?.pieces.length ?? 0;
+    return computing === 0 && this.#scheduler.partial !== undefined ? 1 : computing;
   }
 
   #leaveBatch(sequence: Sequence, ending: TwinEnding): void {
@@ -246,13 +266,13 @@ export class Twin {
   }
 
   #abort(id: string): void {
-    const { partial } = this.#scheduler;
-    const waiting = this.#waiting.remove(id);
-    if (waiting !== undefined) this.#end(waiting, 'aborted');
-    else if (partial?.request.id === id) this.#abortPartial(partial);
+    const sequence = this.#live.get(id);
+    if (sequence === undefined) return; // it has ended meanwhile
+    if (this.#batch.has(sequence)) this.#leaveBatch(sequence, 'aborted');
+    else if (sequence === this.#scheduler.partial) this.#abortPartial(sequence);
     else {
-      const running = [...this.#batch.members].find(({ request }) => request.id === id);
-      if (running !== undefined) this.#leaveBatch(running, 'aborted');
+      this.#waiting.remove(sequence);
+      this.#end(sequence, 'aborted');
     }
   }
 
@@ -265,6 +285,7 @@ export class Twin {
   }
 
   #end(sequence: Sequence, ending: TwinEnding): void {
+    this.#live.delete(sequence.request.id);
     const { request, produced, cachedTokens, arrivedAt } = sequence;
     this.#onEvent({ kind: 'ended', at: this.#now, id: request.id, ending, produced, cachedTokens, arrivedAt });
   }

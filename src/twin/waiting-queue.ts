@@ -28,10 +28,10 @@ export class WaitingQueue {
     if (this.#head > 1024 && this.#head * 2 > this.#items.length) this.#compact();
   }
 
-  remove(id: string): Sequence | undefined {
+  remove(sequence: Sequence): void {
     this.#compact();
-    const at = this.#items.findIndex(({ request }) => request.id === id);
-    return at === -1 ? undefined : this.#items.splice(at, 1)[0];
+    const at = this.#items.indexOf(sequence);
+    if (at !== -1) this.#items.splice(at, 1);
   }
 
   /** Puts them in a new order; `order` holds the same sequences. */
