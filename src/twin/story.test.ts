@@ -17,6 +17,8 @@ import { drawRequests } from './lengths.ts';
 import { playLoad } from './play-load.ts';
 import { predictRunning } from './predict-running.ts';
 import { seededRandom } from './seeded-random.ts';
+import { difference } from './tally.ts';
+import { Twin } from './twin.ts';
 
 const stepTime = storyStepTime();
 const fp8Server = storyServer(FP8_POINT.poolTokens, withKvBytes(stepTime, BF16_BYTES, FP8_BYTES));
@@ -90,6 +92,24 @@ describe('one distribution, fitted on 0.88 bf16 and used unchanged on 0.90 fp8',
     expect(running).toBeLessThan(0.7 * FP8_POINT.running);
     expect(queued).toBeGreaterThan(50);
     expect(played.isClientLimited).toBe(false);
+  });
+
+  test('whose figures are those of the first minutes, when all requests are young', () => {
+    const requests = drawRequests(fitted.load, seededRandom(11));
+    let sent = IN_FLIGHT;
+    const twin: Twin = new Twin(fp8Server, {
+      onEvent: ({ kind }) => {
+        const next = kind === 'ended' ? requests[sent++] : undefined;
+        if (next !== undefined) twin.submit(next);
+      },
+    });
+    for (const request of requests.slice(0, IN_FLIGHT)) twin.submit(request);
+    twin.advance(60);
+    const before = twin.sums;
+    twin.advance(300);
+    const { seconds, runningSeconds } = difference(twin.sums, before);
+    expect(runningSeconds / seconds).toBeGreaterThan(134);
+    expect(runningSeconds / seconds).toBeLessThanOrEqual(150);
   });
 
   test('and the gain is split into what follows and what is confounded', () => {
