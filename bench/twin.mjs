@@ -16,7 +16,7 @@ const { seededRandom } = await import('../src/twin/seeded-random.ts');
 const { stepSeconds, withKvBytes } = await import('../src/twin/calibrate.ts');
 const { difference } = await import('../src/twin/tally.ts');
 const { Twin } = await import('../src/twin/twin.ts');
-const { playStepByStep } = await import('../test/support/step-by-step.ts');
+const { playStepByStep } = await import('../test/support/step-by-step/play-step-by-step.ts');
 const story = await import('../test/support/story.ts');
 
 const { values: flags } = parseArgs({

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import type { Segment } from './load.ts';
 import { PrefixTree } from './prefix-tree.ts';
 
@@ -96,7 +97,7 @@ describe('the prefix tree', () => {
         tree.evict(tree.heldTokens);
         expect(tree.heldTokens).toBe(0);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { playStepByStep } from '../../test/support/step-by-step.ts';
+import { runs } from '../../test/support/property-runs.ts';
+import { playStepByStep } from '../../test/support/step-by-step/play-step-by-step.ts';
 import { twinCases, type TwinCase } from '../../test/support/twin-cases.ts';
 import type { TwinRequest } from './load.ts';
 import { newTokenRatioOf, SGLANG_RULES, type TwinServer } from './server.ts';
@@ -58,7 +59,7 @@ describe('the jumps of the twin', () => {
         for (const key of ['seconds', 'runningSeconds', 'queuedSeconds', 'contextSeconds'] as const)
           expect(Math.abs(sums[key] - slow[key])).toBeLessThan(1e-8 * (1 + slow[key]));
       }),
-      { numRuns: 600 },
+      { numRuns: runs(600) },
     );
     for (const [what, count] of Object.entries(met)) expect(count, `no case with ${what}`).toBeGreaterThan(0);
   });
@@ -105,7 +106,7 @@ describe('the twin', () => {
         expect(twin.usedTokens).toBe(0);
         expect(twin.running + twin.queued).toBe(0);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -139,7 +140,7 @@ describe('the twin', () => {
           expect(often.twin.sums.decodeSteps).toBe(once.twin.sums.decodeSteps);
         },
       ),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 
@@ -160,7 +161,7 @@ describe('the twin', () => {
           expect(twin.usedTokens).toBe(0);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -257,7 +258,7 @@ describe('a larger pool', () => {
         const enough = enoughFor(given);
         expect(seconds(withPool(given, enough * factor))).toBe(seconds(withPool(given, enough)));
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -275,7 +276,7 @@ describe('a larger pool', () => {
         compared += 1;
         expect(seconds(withPool(given, enoughFor(given)))).toBeLessThanOrEqual(twin.sums.seconds + 1e-9);
       }),
-      { numRuns: 800 },
+      { numRuns: runs(800) },
     );
     expect(compared).toBeGreaterThan(30);
   });
