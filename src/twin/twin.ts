@@ -13,13 +13,13 @@ import { Batch } from './batch.ts';
 import { Inputs } from './inputs.ts';
 import { KvPool } from './kv-pool.ts';
 import type { TwinRequest } from './load.ts';
+import { Residents } from './residents.ts';
 import type { Piece, Plan, Scheduler } from './scheduler.ts';
-import { Sequence } from './sequence.ts';
 import { problemsOf, type TwinServer } from './server.ts';
 import { SglangScheduler } from './sglang-scheduler.ts';
 import { StepPlanner } from './step-planner.ts';
 import { Tally, type Stretch, type Sums } from './tally.ts';
-import type { TwinEnding, TwinEvent } from './twin-event.ts';
+import type { TwinEvent } from './twin-event.ts';
 import { VllmScheduler } from './vllm-scheduler.ts';
 import { WaitingQueue } from './waiting-queue.ts';
 
@@ -45,11 +45,12 @@ export class Twin {
   readonly #tally: Tally;
   readonly #onEvent: (event: TwinEvent) => void;
   readonly #steps: StepPlanner;
-  /** Arrived and not ended, by id. */
-  readonly #live = new Map<string, Sequence>();
+  readonly #residents: Residents;
   #begun: Begun | undefined;
   /** End of the last finished step. */
   #now = 0;
+  /** What is submitted between two calls comes no earlier than the time up to which the first has played. */
+  #playedTo = 0;
 
   constructor(server: TwinServer, listener: TwinListener = {}) {
     const problems = problemsOf(server);
@@ -62,6 +63,7 @@ export class Twin {
     const on = { server, pool: this.#pool, batch: this.#batch, waiting: this.#waiting };
     const { rules } = server;
     this.#scheduler = rules.engine === 'vllm' ? new VllmScheduler(on, rules) : new SglangScheduler(on, rules);
+    this.#residents = new Residents({ ...on, scheduler: this.#scheduler, onEvent: this.#onEvent });
   }
 
   /** Seconds; the end of the last finished step. */
@@ -96,14 +98,12 @@ export class Twin {
 
   /** Prompt and answer together must be smaller than this: beyond it the request is refused, or its `max_tokens` cut. */
   get longestRequestTokens(): number {
-    return this.#pool.tokens - this.#pool.pageTokens - 1;
+    return this.#residents.longestTokens;
   }
 
   /** Tokens that a request has produced by `now`; undefined = it is not here. */
   producedBy(id: string): number | undefined {
-    const sequence = this.#live.get(id);
-    if (sequence === undefined) return undefined;
-    return this.#batch.has(sequence) ? this.#batch.producedBy(sequence) : sequence.produced;
+    return this.#residents.producedBy(id);
   }
 
   /** When more than tokens will happen next, as far as is known after an `advance`; Infinity = never. */
@@ -114,12 +114,13 @@ export class Twin {
     return this.#now + this.#steps.seconds(this.#steps.steps({ now: this.#now, until: Number.POSITIVE_INFINITY, arrivalAt }));
   }
 
-  submit(request: TwinRequest, at = this.#now): void {
-    this.#inputs.add({ kind: 'request', at: Math.max(at, this.#now), request });
+  /** Never in the past: not before `now`, nor before a moment up to which it has been played. */
+  submit(request: TwinRequest, at = 0): void {
+    this.#inputs.add({ kind: 'request', at: Math.max(at, this.#now, this.#playedTo), request });
   }
 
-  abort(id: string, at = this.#now): void {
-    this.#inputs.add({ kind: 'abort', at: Math.max(at, this.#now), id });
+  abort(id: string, at = 0): void {
+    this.#inputs.add({ kind: 'abort', at: Math.max(at, this.#now, this.#playedTo), id });
   }
 
   /**
@@ -127,13 +128,15 @@ export class Twin {
    * later call.
    */
   advance(until = Number.POSITIVE_INFINITY): void {
+    this.#playedTo = 0; // what a listener submits comes at the event that it hears
     while (this.#step(until));
+    if (until < Number.POSITIVE_INFINITY) this.#playedTo = until;
   }
 
   #step(until: number): boolean {
     if (this.#begun !== undefined) return this.#endStep(this.#begun, until);
     this.#takeInputs();
-    if (this.#batch.size === 0 && this.#waiting.length === 0 && this.#scheduler.partial === undefined) return this.#idle(until);
+    if (this.#residents.isEmpty) return this.#idle(until);
     const plan = this.#decide();
     // After a retraction the next step may admit again: no jump over it.
     if (plan.pieces.length > 0 || (plan.retracted.length > 0 && this.#batch.size > 0)) return this.#begin(plan.pieces);
@@ -154,20 +157,13 @@ export class Twin {
 
   #takeInputs(): void {
     for (let input = this.#inputs.take(this.#now); input !== undefined; input = this.#inputs.take(this.#now)) {
-      if (input.kind === 'abort') this.#abort(input.id);
-      else this.#arrive(input.request, input.at);
+      if (input.kind === 'abort') this.#residents.abort(input.id, this.#now);
+      else {
+        // It waited in the server's queue since then, though the running step did not see it.
+        this.#tally.sums.queuedSeconds += this.#now - input.at;
+        this.#residents.enter(input.request, input.at, this.#now);
+      }
     }
-  }
-
-  #arrive(request: TwinRequest, at: number): void {
-    // It waited in the server's queue since `at`, though the running step did not see it.
-    this.#tally.sums.queuedSeconds += this.#now - at;
-    const limits = { totalTokens: this.longestRequestTokens, pageTokens: this.#pool.pageTokens };
-    const sequence = new Sequence(request, at, limits);
-    if (this.#live.has(request.id)) throw bug(`two requests of the twin are called ${request.id}`);
-    this.#live.set(request.id, sequence);
-    if (sequence.outputTokens < 1 || request.promptTokens < 1) this.#end(sequence, 'refused');
-    else this.#waiting.push(sequence);
   }
 
   #decide(): Plan {
@@ -178,7 +174,7 @@ export class Twin {
       const ids = plan.retracted.map(({ request }) => request.id);
       this.#onEvent({ kind: 'retracted', at: this.#now, ids, ratioBefore, ratioAfter: this.#scheduler.ratio });
     }
-    for (const sequence of plan.failed) this.#leaveBatch(sequence, 'out-of-memory');
+    for (const sequence of plan.failed) this.#residents.leave(sequence, 'out-of-memory', this.#now);
     return plan;
   }
 
@@ -208,22 +204,9 @@ export class Twin {
     if (pieces.length > 0)
       this.#onEvent({ kind: 'prefill', at: this.#now, ...this.#tally.countPrefill(pieces, seconds), seconds });
     else this.#onEvent({ kind: 'decode', at: this.#now, steps: 1, seconds });
-    for (const sequence of done) this.#leaveBatch(sequence, 'finished');
-    for (const piece of pieces) this.#fill(piece);
+    for (const sequence of done) this.#residents.leave(sequence, 'finished', this.#now);
+    for (const piece of pieces) this.#residents.fill(piece, this.#now);
     return true;
-  }
-
-  #fill({ sequence, newTokens, complete }: Piece): void {
-    sequence.filled += newTokens;
-    this.#pool.share(sequence, sequence.filled);
-    if (!complete) return;
-    if (sequence.produced === 0 && sequence.firstTokenAt === undefined) {
-      sequence.firstTokenAt = this.#now;
-      this.#onEvent({ kind: 'first-token', at: this.#now, id: sequence.request.id });
-    }
-    sequence.produced += 1;
-    this.#batch.join(sequence);
-    if (sequence.produced >= sequence.outputTokens) this.#leaveBatch(sequence, 'finished');
   }
 
   #decode(until: number): boolean {
@@ -242,7 +225,7 @@ export class Twin {
     this.#now += seconds;
     this.#stepped(steps);
     this.#onEvent({ kind: 'decode', at: this.#now, steps, seconds });
-    for (const sequence of batch.finished()) this.#leaveBatch(sequence, 'finished');
+    for (const sequence of batch.finished()) this.#residents.leave(sequence, 'finished', this.#now);
     return true;
   }
 
@@ -255,38 +238,5 @@ export class Twin {
   get #inPrefill(): number {
     const computing = this.#begun?.pieces.length ?? 0;
     return computing === 0 && this.#scheduler.partial !== undefined ? 1 : computing;
-  }
-
-  #leaveBatch(sequence: Sequence, ending: TwinEnding): void {
-    const kvTokens = this.#batch.kvTokensOf(sequence);
-    this.#batch.leave(sequence);
-    this.#pool.release(sequence, { kvTokens, takenTokens: kvTokens, keep: ending !== 'out-of-memory' });
-    this.#scheduler.memberLeft();
-    this.#end(sequence, ending);
-  }
-
-  #abort(id: string): void {
-    const sequence = this.#live.get(id);
-    if (sequence === undefined) return; // it has ended meanwhile
-    if (this.#batch.has(sequence)) this.#leaveBatch(sequence, 'aborted');
-    else if (sequence === this.#scheduler.partial) this.#abortPartial(sequence);
-    else {
-      this.#waiting.remove(sequence);
-      this.#end(sequence, 'aborted');
-    }
-  }
-
-  #abortPartial(partial: Sequence): void {
-    const takenTokens = this.#scheduler.takenByPartial();
-    this.#pool.release(partial, { kvTokens: partial.filled, takenTokens, keep: true });
-    this.#scheduler.dropPartial();
-    this.#scheduler.memberLeft();
-    this.#end(partial, 'aborted');
-  }
-
-  #end(sequence: Sequence, ending: TwinEnding): void {
-    this.#live.delete(sequence.request.id);
-    const { request, produced, cachedTokens, arrivedAt } = sequence;
-    this.#onEvent({ kind: 'ended', at: this.#now, id: request.id, ending, produced, cachedTokens, arrivedAt });
   }
 }
