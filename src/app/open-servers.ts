@@ -33,9 +33,27 @@ export interface OpenServersOptions {
 
 /** What the run file and the environment alone can say no to, before a folder is made or a model is fetched. */
 export function refuseBeforeStart(run: RunSpec, env: Host['env']): void {
+  refuseUnlaunched(run);
   refuseForbidden(run);
   for (const server of run.servers) secretHeaders(server, env);
   if (run.servers.some(({ attach }) => attach === undefined) && !isEngineInstalled()) throw engineMissing();
+}
+
+/** A launch of SGLang or vLLM can be planned and not yet started from here. */
+function refuseUnlaunched(run: RunSpec): void {
+  const place = run.servers.findIndex(({ engine, attach }) => engine !== 'embedded' && attach === undefined);
+  const server = run.servers[place];
+  if (server === undefined) return;
+  throw new AerieError(
+    'server.not-launched',
+    `servers[${place}] is a launch of ${server.engine}, which this version does not start.`,
+    {
+      because: 'It launches the embedded engine, and uses SGLang, vLLM and others that are already there.',
+      remedy:
+        `Start it, and write attach: http://HOST:PORT there instead of flags:. Nothing was started.\n` +
+        `What its flags would hold: aerie plan ${run.file}`,
+    },
+  );
 }
 
 function engineMissing(): AerieError {

@@ -181,6 +181,12 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: '`npm ls node-llama-cpp` beside Aerie; `aerie doctor` loads it and says what stands in its way.',
     do: '`npm install node-llama-cpp@3.21.1`, or attach to a server that is already there (`attach: http://…` in the run file).',
   },
+  'server.not-launched': {
+    means:
+      'A server of the run file is a launch of SGLang or vLLM, which this version plans and does not start. Nothing was started.',
+    look: 'The message names its place under `servers:`.',
+    do: 'Start the server with those flags yourself, and write `attach: http://HOST:PORT` there instead. `aerie plan RUN` says what the flags hold.',
+  },
   'server.did-not-start': {
     means: `A server that Aerie started ended before it was ready. ${SAME_COMMAND}`,
     look: 'The evidence is the end of its log; the whole log is `logs/NAME.log` in the run folder.',

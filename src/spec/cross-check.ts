@@ -3,9 +3,10 @@
  * together with everything else that is wrong; a value of the wrong kind is the schema's to report and is passed over.
  */
 import { checkContinue } from './check-continue.ts';
-import { valueAt } from './explain-issue.ts';
+import { unknownKey, valueAt } from './explain-issue.ts';
 import type { Path, Problem } from './problem.ts';
 import { quoteText } from './quote.ts';
+import { knownKeys } from './run-json-schema.ts';
 
 /** Fields of a request that Aerie writes itself, and where each is set instead. */
 const OWNED_FIELDS: Readonly<Record<string, string>> = {
@@ -85,13 +86,12 @@ export function silencedBy(problems: readonly Problem[]): Path[] {
 function checkServer(file: unknown, path: Path): Problem[] {
   const has = (key: string) => valueAt(file, [...path, key]) !== undefined;
   const engine = valueAt(file, [...path, 'engine']);
-  const isForeign = isForeignEngine(engine);
   const problems: Problem[] = [];
-  if (isForeign && !has('attach')) {
-    const message = `is ${String(engine)}, which needs attach: http://HOST:PORT beside it; this version launches none, it uses one that is already there`;
+  if (engine === 'openai' && !has('attach')) {
+    const message = 'is openai, which needs attach: http://HOST:PORT beside it; it is always a server that is already there';
     problems.push({ path: [...path, 'engine'], at: 'value', message, missing: [...path, 'attach'] });
   }
-  if (isForeign || has('attach')) {
+  if (engine === 'openai' || has('attach')) {
     const flags = 'are for a server that Aerie launches; this one has the flags it was started with, so leave them out';
     const port = 'is for a server that Aerie launches; the port of this one is part of attach';
     if (has('flags')) problems.push({ path: [...path, 'flags'], at: 'key', message: flags });
@@ -100,7 +100,22 @@ function checkServer(file: unknown, path: Path): Problem[] {
     const message = 'is for a server that is already there (attach); one that Aerie launches needs no key';
     problems.push({ path: [...path, 'api-key'], at: 'key', message, missing: [...path, 'attach'] });
   }
-  return problems;
+  return isForeignEngine(engine) ? problems : [...problems, ...checkEmbedded(file, path)];
+}
+
+/** SGLang and vLLM have hundreds of flags, and `aerie plan` knows which; the embedded engine has four. */
+function checkEmbedded(file: unknown, path: Path): Problem[] {
+  const flags = valueAt(file, [...path, 'flags']);
+  const isMap = typeof flags === 'object' && flags !== null && !Array.isArray(flags);
+  const known = knownKeys([...path, 'flags']);
+  const isLaunched = valueAt(file, [...path, 'attach']) === undefined;
+  const unknown = isMap && isLaunched ? Object.keys(flags).filter((key) => !known.includes(key)) : [];
+  const planned = ['gpu', 'engine-version'].filter((key) => valueAt(file, [...path, key]) !== undefined);
+  const message = 'is for sglang and vllm; the embedded engine comes with Aerie and works on the CPU';
+  return [
+    ...unknown.map((key) => unknownKey([...path, 'flags'], key)),
+    ...planned.map((key): Problem => ({ path: [...path, key], at: 'key', message })),
+  ];
 }
 
 /** One that only another program can be: Aerie attaches to it. */

@@ -39,7 +39,8 @@ function explainIssue(issue: Issue, file: unknown): Problem[] {
   return [{ path, at: 'value', message: sentenceOf(issue, path, value), ...missing }];
 }
 
-function unknownKey(parent: Path, key: string): Problem {
+/** The mistake of a key that may not stand in the map at `parent`, with what was probably meant. */
+export function unknownKey(parent: Path, key: string): Problem {
   const place = { path: [...parent, key], at: 'key' } as const;
   if (isLaterKey(parent, key))
     return { ...place, message: 'is for a later version of Aerie; this one does not know it, so leave it out' };

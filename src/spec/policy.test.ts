@@ -46,7 +46,7 @@ describe('checkPolicy', () => {
   });
 
   it('knows before a launch what the flags ask for', () => {
-    const server: ServerSpec = { name: 's', engine: 'embedded', flags: {}, port: 0 };
+    const server: ServerSpec = { name: 's', engine: 'embedded', flags: {}, port: 0, gpu: '', engineVersion: '' };
     expect(findPlannedKvCacheDtype(server)).toBe('f16');
     expect(findPlannedKvCacheDtype({ ...server, flags: { 'kv-type': 'q8_0' } })).toBe('q8_0');
     expect(findPlannedKvCacheDtype({ ...server, attach: 'http://x' })).toBe('');

@@ -15,7 +15,7 @@ describe('readRunFile', () => {
     expect(readRunFile(SMALLEST, '/p/run.yaml')).toEqual({
       name: 'r',
       model: 'default',
-      servers: [{ name: 'embedded-0', engine: 'embedded', flags: {}, port: 0 }],
+      servers: [{ name: 'embedded-0', engine: 'embedded', flags: {}, port: 0, gpu: '', engineVersion: '' }],
       policy: [],
       ...DEFAULT_ASK,
       partitions: [
@@ -34,9 +34,20 @@ describe('readRunFile', () => {
       attemptTimeoutMs: 0,
       patienceMs: 1_800_000,
       inFlight: 8,
+      pricePerHour: 0,
       file: '/p/run.yaml',
       folder: '/p/runs/r',
       text: SMALLEST,
+    });
+  });
+
+  it('takes a launch of SGLang or vLLM with any flag, spelled as the engine spells it', () => {
+    const server = `{ engine: sglang, gpu: H200, engine-version: 0.5.8, flags: { tp: 8, kv-cache-dtype: bf16, enable-hierarchical-cache: true, cuda-graph-bs: [1, 2] } }`;
+    const run = readRunFile(`${SMALLEST.replace('default', 'org/m')}\nservers: [${server}]\nprice-per-hour: 14.5`, '/p/run.yaml');
+    expect(run.pricePerHour).toBe(14.5);
+    expect(run.servers[0]).toEqual({
+      ...{ name: 'sglang-0', engine: 'sglang', port: 0, gpu: 'H200', engineVersion: '0.5.8' },
+      flags: { tp: 8, 'kv-cache-dtype': 'bf16', 'enable-hierarchical-cache': true, 'cuda-graph-bs': [1, 2] },
     });
   });
 
@@ -60,7 +71,16 @@ patience: 2h
 `;
     expect(readRunFile(text, '/p/q/run.yaml')).toMatchObject({
       servers: [
-        { name: 'big', engine: 'vllm', attach: 'http://gpu-1:8000', apiKeyName: 'VLLM_KEY', flags: {}, port: 0 },
+        {
+          name: 'big',
+          engine: 'vllm',
+          attach: 'http://gpu-1:8000',
+          apiKeyName: 'VLLM_KEY',
+          flags: {},
+          port: 0,
+          gpu: '',
+          engineVersion: '',
+        },
         { name: 'vllm-1', attach: 'https://gpu-2/prefix' },
       ],
       policy: [{ forbid: { kvCache: 'below-16-bit' }, because: 'it degrades', by: 'owner' }],
@@ -126,13 +146,18 @@ describe('a file with mistakes', () => {
 
   it.each([
     [
-      'servers: [{ engine: vllm }]',
-      'servers[0].engine  is vllm, which needs attach: http://HOST:PORT beside it; this version launches none, it uses one that is already there',
+      'servers: [{ engine: openai }]',
+      'servers[0].engine  is openai, which needs attach: http://HOST:PORT beside it; it is always a server that is already there',
     ],
     [
-      'servers: [{ engine: sglang }]',
-      'servers[0].engine  is sglang, which needs attach: http://HOST:PORT beside it; this version launches none, it uses one that is already there',
+      'servers: [{ engine: embedded, gpu: H200 }]',
+      'servers[0].gpu  is for sglang and vllm; the embedded engine comes with Aerie and works on the CPU',
     ],
+    [
+      'servers: [{ engine: vllm, flags: { tp: { a: 1 } } }]',
+      'servers[0].flags.tp  is a map; it must be what stands behind the flag: text, a number, true or false, or a list of these',
+    ],
+    ['price-per-hour: -1', 'price-per-hour  is -1; it must be above 0 and at most 100000'],
     ['servers: [{ engine: embeded }]', 'servers[0].engine  is "embeded"; it must be embedded or vllm or sglang or openai'],
     [
       'servers: [{ attach: "http://x" }]',
@@ -223,15 +248,15 @@ describe('a file with mistakes', () => {
     ['max-tokens: 3', 'max-tokens  belongs under sampling, not here'],
     [
       'foo: 3',
-      'foo  is no key of a run file here; the keys are run, model, servers, policy, sampling, partitions, attempt-timeout, patience, in-flight',
+      'foo  is no key of a run file here; the keys are run, model, servers, policy, sampling, partitions, attempt-timeout, patience, in-flight, price-per-hour',
     ],
     [
       '"a\\e[2J": 3',
-      '"a\\u001b[2J"  is no key of a run file here; the keys are run, model, servers, policy, sampling, partitions, attempt-timeout, patience, in-flight',
+      '"a\\u001b[2J"  is no key of a run file here; the keys are run, model, servers, policy, sampling, partitions, attempt-timeout, patience, in-flight, price-per-hour',
     ],
     ['run: again', 'run  is written twice, first on line 1; keep one of them'],
   ])('%s', (line, sentence) => {
-    const evidence = evidenceOf(`${/vllm|sglang/.test(line) ? SMALLEST.replace('default', 'org/m') : SMALLEST}${line}\n`);
+    const evidence = evidenceOf(`${/vllm|sglang|openai/.test(line) ? SMALLEST.replace('default', 'org/m') : SMALLEST}${line}\n`);
     expect(evidence.map((said) => said.replace(/^run\.yaml:\d+:\d+ {2}/, ''))).toEqual([sentence]);
     expect(evidence.join()).not.toContain('secret');
   });

@@ -11,6 +11,7 @@ import {
   type AskSettings,
   COLUMN_NAMES,
   type Columns,
+  type FlagValue,
   type PartitionSpec,
   type PolicyLimits,
   type PolicyRule,
@@ -71,6 +72,7 @@ export function resolveRun(file: RunFile, at: { readonly file: string; readonly 
     attemptTimeoutMs: parseDuration(file['attempt-timeout'] ?? '') ?? 0,
     patienceMs: parseDuration(file.patience) ?? 0,
     inFlight: file['in-flight'] ?? (servers.every(({ engine }) => engine === 'embedded') ? IN_FLIGHT.embedded : IN_FLIGHT.other),
+    pricePerHour: file['price-per-hour'] ?? 0,
     file: path,
     folder: runFolderOf(path, file.run),
     text: at.text,
@@ -93,11 +95,13 @@ function resolveServer(server: RunFile['servers'][number], place: number): Serve
     ...(key === undefined ? {} : { apiKeyName: key.slice(1) }),
     flags: writtenFlags(server.flags ?? {}),
     port: server.port ?? 0,
+    gpu: server.gpu ?? '',
+    engineVersion: server['engine-version'] ?? '',
   };
 }
 
-function writtenFlags(flags: NonNullable<RunFile['servers'][number]['flags']>): Record<string, string | number> {
-  const written: Record<string, string | number> = {};
+function writtenFlags(flags: NonNullable<RunFile['servers'][number]['flags']>): Record<string, FlagValue> {
+  const written: Record<string, FlagValue> = {};
   for (const [key, value] of Object.entries(flags)) if (value !== undefined) written[key] = value;
   return written;
 }

@@ -7,7 +7,12 @@ import { z } from 'zod';
 import { count, duration, elementType, name, secretName, serverUrl, sourcePath, text } from './field-kinds.ts';
 import { sampling, samplingOfPartition } from './sampling-keys.ts';
 
-const flags = z.strictObject({
+/** A flag of SGLang or vLLM, spelled as the engine spells it: `tp: 8`, `enable-hierarchical-cache: true`. */
+const engineFlag = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number()]))], {
+  error: 'must be what stands behind the flag: text, a number, true or false, or a list of these',
+});
+
+const embeddedFlags = z.object({
   sequences: z
     .int()
     .min(1)
@@ -29,6 +34,9 @@ const flags = z.strictObject({
     .describe('CPU threads for the engine, 1 to 512. Left out: the engine chooses by the cores there are.'),
 });
 
+/** Other keys than the embedded engine's are for SGLang and vLLM; `cross-check.ts` refuses them elsewhere. */
+const flags = embeddedFlags.catchall(engineFlag);
+
 const server = z.strictObject({
   engine: z
     .enum(['embedded', 'vllm', 'sglang', 'openai'])
@@ -42,13 +50,21 @@ const server = z.strictObject({
   'api-key': secretName()
     .optional()
     .describe('Environment variable that holds the key, as $NAME. The key itself never stands in a run file.'),
-  flags: flags.optional().describe('Flags of an embedded server that Aerie launches: sequences, context, kv-type, threads.'),
+  flags: flags
+    .optional()
+    .describe(
+      'Flags of the launch. embedded: sequences, context, kv-type, threads. sglang, vllm: spelled as the engine spells them, without the dashes; aerie plan reads them.',
+    ),
   port: z
     .int()
     .min(0)
     .max(65_535)
     .optional()
     .describe('Port of a server that Aerie launches, 0 to 65535. Default 0: any free port.'),
+  gpu: text().optional().describe('GPU of the machine, as "RTX PRO 6000" or H200: what aerie plan reckons with.'),
+  'engine-version': text()
+    .optional()
+    .describe('Version of SGLang or vLLM on the machine, as 0.5.8: what aerie plan reckons with.'),
   name: name().optional().describe('Name in logs and records. Default: the engine and its place in the list, as embedded-0.'),
 });
 
@@ -179,6 +195,12 @@ export const runFile = z
       .max(4096) // beyond this, connections rather than the engine set the pace
       .optional()
       .describe('Requests in flight over all servers, 1 to 4096. Default 8 where every server is embedded, else 64.'),
+    'price-per-hour': z
+      .number()
+      .positive()
+      .max(100_000) // a thousand rented machines; more is a slip of the keyboard
+      .optional()
+      .describe('What the machines of the servers cost in an hour, in the currency of your choice: aerie plan prices with it.'),
   })
   .meta({
     title: 'Aerie run file',

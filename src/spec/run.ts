@@ -3,6 +3,9 @@ import type { Sampling } from '../base/sampling.ts';
 
 export type EngineKind = 'embedded' | 'vllm' | 'sglang' | 'openai';
 
+/** What stands behind a flag; `true` is a flag without a value, a list is one that takes several. */
+export type FlagValue = string | number | boolean | readonly (string | number)[];
+
 /** A server Aerie launches (embedded), or one that is already there (`attach`), which Aerie never stops. */
 export interface ServerSpec {
   readonly name: string;
@@ -12,7 +15,10 @@ export interface ServerSpec {
   /** Name of the environment variable that holds the key; the value never enters a spec. */
   readonly apiKeyName?: string;
   /** Engine flags, spelled as the engine spells them, without the leading dashes. */
-  readonly flags: Readonly<Record<string, string | number | boolean>>;
+  readonly flags: Readonly<Record<string, FlagValue>>;
+  /** GPU and engine version of its machine, for plans; '' = not said. */
+  readonly gpu: string;
+  readonly engineVersion: string;
   /** 0 = any free port. */
   readonly port: number;
 }
@@ -88,6 +94,8 @@ export interface RunSpec extends AskSettings {
   readonly patienceMs: number;
   /** Requests in flight over all servers. */
   readonly inFlight: number;
+  /** What the machines cost in an hour; 0 = not said. */
+  readonly pricePerHour: number;
   /** Absolute path of the run file, and of the run folder `runs/NAME` beside it. */
   readonly file: string;
   readonly folder: string;
