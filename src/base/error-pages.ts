@@ -154,6 +154,11 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: '`aerie --version`; the message has both format numbers.',
     do: 'Use the newer Aerie.',
   },
+  'log.unreadable': {
+    means: 'A log that was named is not there, or is not what its name says. Nothing was started.',
+    look: 'The message has the path and what the system said.',
+    do: 'Give the file with the server’s own output, plain or `.gz`, or `-` for stdin.',
+  },
   'model.unavailable': {
     means: 'The model file could not be had from any place that was tried. Nothing half-fetched was kept.',
     look: 'Each line of evidence is a place and its reason. `aerie doctor` shows the cache and whether pip is there.',

@@ -46,6 +46,7 @@ export const ERRORS = {
   'ledger.damaged': { fault: 'environment', title: 'The ledger does not agree with itself or with the shards' },
   'ledger.older': { fault: 'environment', title: 'The run folder was written by an Aerie before its first release' },
   'ledger.newer': { fault: 'environment', title: 'The run folder was written by a newer Aerie' },
+  'log.unreadable': { fault: 'usage', title: 'A log file cannot be read' },
   'model.unavailable': { fault: 'environment', title: 'The model cannot be had' },
   'model.damaged': { fault: 'environment', title: 'The model file is not what it should be' },
   'model.shape-unknown': { fault: 'usage', title: 'The config of a model does not tell its shape' },
