@@ -17,8 +17,10 @@ export async function* readLogLines(path: string, signal?: AbortSignal): AsyncGe
   let rest = '';
   try {
     for await (const piece of openText(path, signal)) {
-      const lines = splitLog(rest + piece);
-      rest = lines.pop() ?? '';
+      const text = rest + piece;
+      const isHalved = text.endsWith('\r'); // its line feed may come with the next piece
+      const lines = splitLog(isHalved ? text.slice(0, -1) : text);
+      rest = `${lines.pop() ?? ''}${isHalved ? '\r' : ''}`;
       yield* lines;
       if (rest.length > MOST_LINE) {
         yield rest;
