@@ -2,7 +2,7 @@
 import { buildApplication, buildCommand, buildRouteMap, type FlagParametersForType } from '@stricli/core';
 import { AERIE_VERSION } from '../base/version.ts';
 import type { CliContext } from './cli-context.ts';
-import type { CheckFlags, CommonFlags, ExportFlags, InitFlags, RunFlags } from './flags.ts';
+import type { CheckFlags, CommonFlags, ExportFlags, InitFlags, PlanFlags, RunFlags } from './flags.ts';
 
 const json: FlagParametersForType<CommonFlags, CliContext> = {
   json: { kind: 'boolean', brief: 'Print one JSON document on stdout', default: false },
@@ -215,6 +215,63 @@ const initCommand = buildCommand<InitFlags, [string?], CliContext>({
   },
 });
 
+const text = (brief: string, placeholder: string) =>
+  ({ kind: 'parsed', parse: String, optional: true, brief, placeholder }) as const;
+const number = (brief: string) => ({ kind: 'parsed', parse: parsePositive, optional: true, brief, placeholder: 'N' }) as const;
+
+function parsePositive(written: string): number {
+  const value = Number(written);
+  if (!(value > 0 && Number.isFinite(value))) throw new SyntaxError(`'${written}' is not a number above 0`);
+  return value;
+}
+
+const planCommand = buildCommand<PlanFlags, string[], CliContext>({
+  loader: async () => (await import('./commands/plan.ts')).plan,
+  parameters: {
+    flags: {
+      ...json,
+      engine: { kind: 'enum', values: ['sglang', 'vllm'], optional: true, brief: 'The engine, where no run file says it' },
+      engineVersion: text('Its version, as 0.5.8; left out: the newest known is assumed', 'VERSION'),
+      model: text('Name on the hub, or a folder with its config.json', 'MODEL'),
+      gpu: text('Kind of GPU, as "RTX PRO 6000" or H200', 'GPU'),
+      gpuMemory: number('MiB of one GPU as nvidia-smi prints it, for a card that is not known'),
+      facts: text('What a launch measured, as \'{"weightsGiBPerGpu":72.33}\'', 'JSON'),
+      log: text('Log of a launch of this model on these GPUs: measured instead of guessed', 'FILE'),
+      calibrate: text('Log of a server at work, or points as JSON: step times come from it', 'FILE|JSON'),
+      sweep: {
+        kind: 'parsed',
+        parse: String,
+        variadic: true,
+        optional: true,
+        brief: 'Compare launches: FLAG=FIRST..LAST or FLAG=A,B; may be given again',
+        placeholder: 'SWEEP',
+      },
+      workload: text('A run whose answers say how long answers are', 'RUN'),
+      lengths: text('Length of answers, as lognormal:mean=4000,sigma=0.8', 'LENGTHS'),
+      promptLengths: text('Length of prompts, in the same way', 'LENGTHS'),
+      requests: number('Requests of the whole run; default 10000, or as many as the workload has prompts'),
+      maxTokens: number('max-tokens of the requests; default that of the run file, else 8192'),
+      inFlight: number('Requests that the client keeps in flight; left out: as many as the server takes'),
+      pricePerHour: number('What the machine costs in an hour'),
+      plot: text('Also draw the sweep, as SVG', 'FILE.svg'),
+    },
+    positional: {
+      kind: 'array',
+      parameter: {
+        parse: String,
+        brief: 'A run file; after --, flags of the engine as it spells them',
+        placeholder: 'RUN|FLAGS',
+      },
+    },
+  },
+  docs: {
+    brief: 'What a launch will hold, whether it lives, how fast it is; exit code 1 when it does not fit',
+    fullDescription:
+      'Calculates; starts nothing.\n\nExample: aerie plan run.yaml\n' +
+      'Example: aerie plan --engine sglang --model moonshotai/Kimi-K2.5 --gpu "RTX PRO 6000" -- --tp 8 --mem-fraction-static 0.88',
+  },
+});
+
 const doctorCommand = buildCommand<CommonFlags, [string?], CliContext>({
   loader: async () => (await import('./commands/doctor.ts')).doctor,
   parameters: {
@@ -261,6 +318,7 @@ const commands = {
   check: checkCommand,
   export: exportCommand,
   init: initCommand,
+  plan: planCommand,
   doctor: doctorCommand,
   explain: explainCommand,
 };

@@ -39,3 +39,23 @@ export interface InitFlags extends CommonFlags {
   readonly model?: string;
   readonly force: boolean;
 }
+
+export interface PlanFlags extends CommonFlags {
+  readonly engine?: 'sglang' | 'vllm';
+  readonly engineVersion?: string;
+  readonly model?: string;
+  readonly gpu?: string;
+  readonly gpuMemory?: number;
+  readonly facts?: string;
+  readonly log?: string;
+  readonly calibrate?: string;
+  readonly sweep?: readonly string[];
+  readonly workload?: string;
+  readonly lengths?: string;
+  readonly promptLengths?: string;
+  readonly requests?: number;
+  readonly maxTokens?: number;
+  readonly inFlight?: number;
+  readonly pricePerHour?: number;
+  readonly plot?: string;
+}

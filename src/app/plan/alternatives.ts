@@ -1,0 +1,229 @@
+/**
+ * What else reaches the capacity: every lever that leaves the numbers of the model alone, tried alone and together, then those
+ * that change them, for comparison. Pure. Each candidate is calculated like the launch that was asked about; what does not
+ * live is left out, what policy forbids is marked and never recommended.
+ */
+import type { PlannedEngine } from '../../capacity/engine-launch.ts';
+import type { ModelShape } from '../../capacity/model-shape.ts';
+import { isAtLeast } from '../../engine/version.ts';
+import { type Candidate, evaluate, isForbidden, type PlanBasis } from './candidate.ts';
+
+export interface Alternative {
+  /** Flags to write in place of, or beside, those that are there. */
+  readonly changes: readonly string[];
+  /** Lossless levers reorder sums at most; the others change what the model computes. */
+  readonly isLossless: boolean;
+  readonly because: string;
+  readonly candidate: Candidate;
+}
+
+interface Lever {
+  readonly words: readonly string[];
+  readonly isLossless: boolean;
+  readonly because: string;
+}
+
+/** Gains below this are inside the error of any plan. */
+const LEAST_GAIN = 1.02;
+/** More are not read. */
+const MOST_SHOWN = 6;
+const FRACTION_STEP = 0.01;
+const HIGHEST_FRACTION = 0.97;
+
+/** Better launches than `base`, the fastest first (the largest pool where speed is not known). */
+export function findAlternatives(basis: PlanBasis, base: Candidate): Alternative[] {
+  const found = leversFor(basis, base).flatMap((lever): Alternative[] => {
+    const words = [...lever.words, ...bestFraction(basis, [...base.words, ...lever.words])];
+    if (words.length === 0) return [];
+    const candidate = evaluate(basis, [...base.words, ...words]);
+    if (candidate.prediction.verdict !== 'fits') return [];
+    return [{ changes: words, isLossless: lever.isLossless, because: lever.because, candidate }];
+  });
+  const least = worthOf(base) * LEAST_GAIN;
+  const better = found.filter(({ candidate }) => worthOf(candidate) > least);
+  const seen = new Set<string>();
+  return better
+    .sort((a, b) => worthOf(b.candidate) - worthOf(a.candidate))
+    .filter(({ changes }) => !seen.has(changes.join(' ')) && seen.add(changes.join(' ')))
+    .slice(0, MOST_SHOWN);
+}
+
+/** The smallest change of the fraction, then of other levers, that makes a launch live; undefined where none does. */
+export function findNearestThatWorks(basis: PlanBasis, base: Candidate): Alternative | undefined {
+  const flag = FRACTION_FLAG[basis.engine];
+  const from = base.launch.memoryFraction;
+  const lossless = leversFor(basis, base).filter((lever) => lever.isLossless && !lever.words.includes('--dp-size'));
+  for (const lever of [{ words: [], isLossless: true, because: `another ${flag.slice(2)} alone` }, ...lossless]) {
+    for (let step = lever.words.length === 0 ? 1 : 0; step * FRACTION_STEP < HIGHEST_FRACTION; step++) {
+      for (const fraction of [from - step * FRACTION_STEP, from + step * FRACTION_STEP]) {
+        if (fraction <= 0 || fraction > HIGHEST_FRACTION) continue;
+        const changes = [...lever.words, ...(step === 0 ? [] : [flag, fraction.toFixed(3).replace(/0$/, '')])];
+        const candidate = evaluate(basis, [...base.words, ...changes]);
+        if (
+          candidate.prediction.verdict === 'fits' &&
+          candidate.prediction.freeAfterGraphsGiB >= candidate.prediction.prefillNeedGiB.high
+        )
+          return { changes, isLossless: true, because: lever.because, candidate };
+      }
+    }
+  }
+  return undefined;
+}
+
+const FRACTION_FLAG: Readonly<Record<PlannedEngine, string>> = {
+  sglang: '--mem-fraction-static',
+  vllm: '--gpu-memory-utilization',
+};
+
+/**
+ * The highest fraction at which a whole prefill chunk has room, less one step for unattended use (a run of days meets larger
+ * prefills, and memory that fragments). Empty where none does, or where it is the one that is there.
+ */
+function bestFraction(basis: PlanBasis, words: readonly string[]): string[] {
+  const flag = FRACTION_FLAG[basis.engine];
+  for (let fraction = HIGHEST_FRACTION; fraction > 0.3; fraction -= FRACTION_STEP) {
+    const { prediction } = evaluate(basis, [...words, flag, fraction.toFixed(2)]);
+    if (prediction.verdict === 'fits' && prediction.freeAfterGraphsGiB >= prediction.prefillNeedGiB.high) {
+      const chosen = (fraction - FRACTION_STEP).toFixed(2);
+      return [flag, chosen];
+    }
+  }
+  return [];
+}
+
+/** Tokens a second where they are known, else tokens of the pool: what more of is better. */
+function worthOf({ steady, prediction }: Candidate): number {
+  if (prediction.verdict !== 'fits') return 0;
+  return steady?.tokensPerSecond ?? prediction.serverTokens;
+}
+
+function leversFor(basis: PlanBasis, base: Candidate): Lever[] {
+  const single = basis.engine === 'sglang' ? sglangLevers(basis, base) : vllmLevers(basis, base);
+  const small = single.filter(({ words }) => /running-requests|num-seqs|chunked|batched|prefill/.test(words.join(' ')));
+  const together: Lever = {
+    words: small.flatMap(({ words }) => words),
+    isLossless: true,
+    because: 'all of the small reserves together',
+  };
+  return [
+    { words: [], isLossless: true, because: 'the fraction that leaves a prefill chunk its room' },
+    ...single,
+    ...(small.length > 1 ? [together] : []),
+    ...lossyLevers(basis, base),
+  ];
+}
+
+function sglangLevers({ version, shape, load }: PlanBasis, { launch, steady }: Candidate): Lever[] {
+  const levers: Lever[] = [];
+  const from = (...least: [number, number, number]) => isAtLeast(version === '' ? launch.version : version, least) ?? true;
+  const cap = roomyCap(load.inFlight, steady?.running);
+  if ((launch.maxRunningAsked || 2048) > cap)
+    levers.push(
+      lossless(
+        ['--max-running-requests', cap, '--cuda-graph-max-bs', cap],
+        'a smaller request table and fewer graphs: more is never in flight',
+      ),
+    );
+  if (launch.prefillChunkTokens > 4096)
+    levers.push(
+      lossless(
+        ['--chunked-prefill-size', 4096],
+        'a smaller prefill needs less room beside the pool; prompts take a little longer',
+      ),
+    );
+  if (launch.hasPrefillGraphs)
+    levers.push(
+      lossless(
+        from(0, 5, 14) ? ['--cuda-graph-backend-prefill', 'disabled'] : ['--disable-piecewise-cuda-graph'],
+        'no graphs for prefills',
+      ),
+    );
+  if (launch.scheduleConservativeness >= 1)
+    levers.push(
+      lossless(
+        ['--schedule-conservativeness', 0.3],
+        'less of the pool is held back for answers that end early; watch the retractions',
+      ),
+    );
+  if (isCopiedOverRanks(shape, launch.attentionTp) && !launch.isDpAttention)
+    for (const dp of [2, 4].filter((groups) => launch.tp % groups === 0 && groups < launch.tp))
+      levers.push(
+        lossless(
+          ['--enable-dp-attention', '--dp-size', dp, '--cuda-graph-max-bs', 96],
+          `${dp} groups with a pool each: latent attention is no longer copied over all ranks; attention weights take more`,
+        ),
+      );
+  if (hasLatent(shape) && from(0, 5, 16) && launch.dcp === 1)
+    for (const dcp of [2, 4].filter((ranks) => launch.tp % ranks === 0))
+      levers.push(
+        lossless(
+          ['--dcp-size', dcp, '--attention-backend', 'flashinfer'],
+          `positions of a request spread over ${dcp} ranks; new, try it first`,
+        ),
+      );
+  return levers;
+}
+
+/** Three times what is expected to run, so that the cap itself never limits: the estimate may be off, and levers add to it. */
+function roomyCap(inFlight: number, running: number | undefined): number {
+  return Math.max(64, Math.ceil(Math.min(inFlight, 3 * (running ?? inFlight)) / 64) * 64);
+}
+
+function vllmLevers({ version, shape, load }: PlanBasis, { launch, steady }: Candidate): Lever[] {
+  const levers: Lever[] = [];
+  const cap = roomyCap(load.inFlight, steady?.running);
+  if (launch.maxRunningAsked > cap)
+    levers.push(lossless(['--max-num-seqs', cap], 'less for the sampler and the graphs: more is never in flight'));
+  if (launch.prefillChunkTokens > 4096)
+    levers.push(lossless(['--max-num-batched-tokens', 4096], 'a smaller step needs less room beside the pool'));
+  const hasDcp = isAtLeast(version === '' ? launch.version : version, [0, 11, 0]) ?? true;
+  if (hasDcp && isCopiedOverRanks(shape, launch.tp) && launch.dcp === 1)
+    for (const dcp of [2, 4, 8].filter((ranks) => launch.tp % ranks === 0))
+      levers.push(lossless(['--decode-context-parallel-size', dcp], `positions of a request spread over ${dcp} ranks`));
+  return levers;
+}
+
+function lossyLevers({ engine }: PlanBasis, { launch }: Candidate): Lever[] {
+  if (launch.kvType.bits <= 8) return [];
+  const type = engine === 'sglang' ? 'fp8_e4m3' : 'fp8';
+  return [
+    { words: ['--kv-cache-dtype', type], isLossless: false, because: 'KV elements of 8 bits: twice the tokens, other numbers' },
+  ];
+}
+
+function lossless(words: readonly (string | number)[], because: string): Lever {
+  return { words: words.map(String), isLossless: true, because };
+}
+
+function hasLatent(shape: ModelShape): boolean {
+  return shape.caches.some(({ kind }) => kind === 'latent');
+}
+
+/** Latent vectors are whole on every rank, and so are KV heads where ranks outnumber them. */
+function isCopiedOverRanks(shape: ModelShape, ranks: number): boolean {
+  return shape.caches.some((group) => group.kind === 'latent' || (group.kind === 'heads' && group.kvHeads < ranks));
+}
+
+export interface PolicyPrice {
+  /** Why: the rule's words. */
+  readonly because: string;
+  readonly by: string;
+  readonly bestAllowed: Candidate;
+  readonly bestForbidden: Candidate;
+}
+
+/** What the rules cost: the best launch that keeps them beside the best that does not. */
+export function pricePolicy(base: Candidate, alternatives: readonly Alternative[]): PolicyPrice | undefined {
+  const all = [base, ...alternatives.map(({ candidate }) => candidate)];
+  const best = (candidates: readonly Candidate[]) =>
+    candidates.reduce<Candidate | undefined>(
+      (one, two) => (one !== undefined && worthOf(one) >= worthOf(two) ? one : two),
+      undefined,
+    );
+  const bestAllowed = best(all.filter((candidate) => !isForbidden(candidate)));
+  const bestForbidden = best(all.filter(isForbidden));
+  const broken = bestForbidden?.policy.find(({ kept }) => !kept);
+  if (bestAllowed === undefined || bestForbidden === undefined || broken === undefined) return undefined;
+  if (worthOf(bestForbidden) <= worthOf(bestAllowed)) return undefined;
+  return { because: broken.rule.because, by: broken.rule.by, bestAllowed, bestForbidden };
+}
