@@ -7,9 +7,8 @@ import { AerieError, systemCodeOf } from '../base/errors.ts';
 import type { PlannedEngine } from '../capacity/engine-launch.ts';
 import { findKnownModel } from '../capacity/known-models.ts';
 import type { ModelShape } from '../capacity/model-shape.ts';
-import type { Observation } from '../capacity/plan-input.ts';
+import { FLAG_TABLES, type MeasuredLaunch } from '../capacity/plan-launch.ts';
 import { readModelConfig } from '../capacity/read-model-config.ts';
-import { FLAG_TABLES } from '../engine/flag-tables.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { findRun } from './find-run.ts';
@@ -17,7 +16,7 @@ import { type Alternative, findAlternatives, findNearestThatWorks, type PolicyPr
 import { type Candidate, evaluate, type PlanBasis } from './plan/candidate.ts';
 import { obtainModelFiles } from './plan/model-files.ts';
 import { observeFacts, observeLog, parsePoints, pointsOf } from './plan/observe.ts';
-import { askPlan, type PlanInput, type PlanQuestion } from './plan/question.ts';
+import { askPlan, type PlanInput } from './plan/question.ts';
 import { nearMisses } from './plan/near-misses.ts';
 import { type PlayedWork, playWork } from './plan/play-work.ts';
 import { renderSweepPlot, runSweep, type SweepRow } from './plan/run-sweep.ts';
@@ -79,7 +78,7 @@ export async function runPlan(input: PlanInput, context: OperationContext): Prom
     inFlight: input.inFlight ?? NO_CLIENT_LIMIT,
     longestRequestTokens: longestRequest(work),
   };
-  const observations = await observe(input, question, shape, context);
+  const observations = await observe(input, question.engine, context);
   const { engine, version, gpu, policy } = question;
   const bare: PlanBasis = { engine, version, shape, gpu, observations, policy, load, measured: undefined };
   const first = evaluate(bare, question.words);
@@ -87,7 +86,7 @@ export async function runPlan(input: PlanInput, context: OperationContext): Prom
   // From here on other launches are looked at: what was measured without flags of its own was measured at this one.
   const basis: PlanBasis = {
     ...bare,
-    observations: observations.map((one) => ({ ...one, launch: one.launch ?? first.launch })),
+    observations: observations.map((one) => ({ ...one, flags: one.flags ?? question.words })),
     measured: calibrated?.coefficients,
   };
   const asked = calibrated === undefined ? first : evaluate({ ...bare, measured: calibrated.coefficients }, question.words);
@@ -121,18 +120,10 @@ async function obtainShape(model: string, { host, onNote, drain }: OperationCont
   });
 }
 
-async function observe(
-  input: PlanInput,
-  { engine, version, gpu }: PlanQuestion,
-  shape: ModelShape,
-  { drain }: OperationContext,
-): Promise<Observation[]> {
-  const observations: Observation[] = [];
+async function observe(input: PlanInput, engine: PlannedEngine, { drain }: OperationContext): Promise<MeasuredLaunch[]> {
+  const observations: MeasuredLaunch[] = [];
   if (input.facts !== undefined) observations.push(observeFacts(input.facts));
-  if (input.log !== undefined) {
-    const log = await readLogFacts(input.log, engine, drain);
-    observations.push(observeLog(log, input.log, { engine, version, shape, gpu }).observation);
-  }
+  if (input.log !== undefined) observations.push(observeLog(await readLogFacts(input.log, engine, drain), input.log));
   return observations;
 }
 

@@ -116,7 +116,18 @@ function boundsOf({ facts, launch }: Observation, input: PlanInput): Bound[] {
   ];
   const direct = measures.flatMap(({ x, y, measured }) => (measured === undefined ? [] : [{ x, y, range: rangeOf(measured) }]));
   const pool = boundByPool(facts, input.shape, launch ?? input.launch);
-  return pool === undefined ? direct : [...direct, pool];
+  // Free after the weights, there = free after the weights, here − what they take more there.
+  const more = heavierGiB(input, launch ?? input.launch);
+  return (pool === undefined ? direct : [...direct, pool]).map(({ x, y, range }) => ({
+    x,
+    y,
+    range: { low: range.low + y * more, high: range.high + y * more },
+  }));
+}
+
+/** GiB per GPU that the weights took more where it was measured than at this launch: DP attention and another tp lay them out otherwise. */
+function heavierGiB({ shape, launch }: PlanInput, measured: EngineLaunch): number {
+  return (countWeightBytes(shape, measured) - countWeightBytes(shape, launch)) / GIB;
 }
 
 /** The launch that is asked about has said its pool itself. */
@@ -170,13 +181,15 @@ function findGraphs(input: PlanInput, region: Region): { measured: { value: numb
 }
 
 /** after − pool − states − table − free. */
-function graphsFromFree(observation: Observation, of: EngineLaunch, { shape }: PlanInput, region: Region): number | undefined {
+function graphsFromFree(observation: Observation, of: EngineLaunch, input: PlanInput, region: Region): number | undefined {
   const { freeAfterGraphsGiB, poolTokens } = observation.facts;
   if (freeAfterGraphsGiB === undefined) return undefined;
-  const rest = middleOf(region.extremes(-(1 - of.memoryFraction), 1)) - imageReserveGiB(shape, of);
+  const { shape } = input;
+  const more = heavierGiB(input, of);
+  const rest = middleOf(region.extremes(-(1 - of.memoryFraction), 1)) - more - imageReserveGiB(shape, of);
   const pool = printedPool(poolTokens, countTokenBytes(shape, of).bytes, sizePool(rest, shape, of));
   const table = requestTableGiB(capRunning(pool, of), of.contextTokens);
-  return middleOf(region.extremes(0, 1)) - pool.poolGiB - pool.stateGiB - table - freeAfterGraphsGiB.value;
+  return middleOf(region.extremes(0, 1)) - more - pool.poolGiB - pool.stateGiB - table - freeAfterGraphsGiB.value;
 }
 
 function describeNoPool(pool: Pool, region: Region, launch: EngineLaunch): string {

@@ -1,13 +1,9 @@
 /** One launch, looked at from every side: what it holds, whether it lives, what policy says, how fast it is. Pure. */
-import { resolveLaunch } from '../../capacity/resolve-launch.ts';
 import type { EngineLaunch, PlannedEngine } from '../../capacity/engine-launch.ts';
 import type { Gpu } from '../../capacity/gpu.ts';
 import type { ModelShape } from '../../capacity/model-shape.ts';
-import type { Observation } from '../../capacity/plan-input.ts';
-import { predict } from '../../capacity/predict.ts';
+import { type MeasuredLaunch, planLaunch } from '../../capacity/plan-launch.ts';
 import type { Prediction } from '../../capacity/prediction.ts';
-import { FLAG_TABLES } from '../../engine/flag-tables.ts';
-import { parseFlagWords } from '../../engine/launch-flags.ts';
 import { checkPolicy, type PolicyCheck } from '../../spec/policy.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import type { StepCoefficients } from '../../twin/calibrate.ts';
@@ -21,8 +17,8 @@ export interface PlanBasis {
   readonly version: string;
   readonly shape: ModelShape;
   readonly gpu: Gpu;
-  /** Each with the launch that it was measured at; without one it speaks of the first launch that is looked at. */
-  readonly observations: readonly Observation[];
+  /** Each with the flags that it was measured at; without any it speaks of the launch that is looked at. */
+  readonly observations: readonly MeasuredLaunch[];
   readonly policy: readonly PolicyRule[];
   readonly load: PlannedLoad;
   /** From a log; undefined = published fits. */
@@ -47,10 +43,17 @@ export interface Candidate {
 }
 
 export function evaluate(basis: PlanBasis, words: readonly string[]): Candidate {
-  const { engine, version, shape, gpu, observations, load } = basis;
-  const flags = parseFlagWords(words, FLAG_TABLES[engine]);
-  const launch = resolveLaunch({ engine, version, flags, shape, gpu });
-  const prediction = predict({ shape, gpu, launch, observations, longestRequestTokens: load.longestRequestTokens });
+  const { engine, version, gpu, observations, load } = basis;
+  const { longestRequestTokens } = load;
+  const { launch, shape, prediction } = planLaunch({
+    engine,
+    version,
+    shape: basis.shape,
+    gpu,
+    flags: words,
+    observations,
+    longestRequestTokens,
+  });
   const stepTime = stepTimeFor(shape, gpu, launch, basis.measured);
   const lives = prediction.verdict === 'fits' || prediction.verdict === 'too-small';
   const steady =

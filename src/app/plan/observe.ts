@@ -1,17 +1,12 @@
 /** What has been measured, from `--facts`, from a log, and from launches that Aerie remembers → observations for `predict`. */
 import { AerieError } from '../../base/errors.ts';
 import type { EngineLaunch } from '../../capacity/engine-launch.ts';
-import type { Gpu } from '../../capacity/gpu.ts';
-import type { ModelShape } from '../../capacity/model-shape.ts';
-import type { Observation } from '../../capacity/plan-input.ts';
+import type { MeasuredLaunch } from '../../capacity/plan-launch.ts';
 import { readFacts } from '../../capacity/read-facts.ts';
-import { resolveLaunch } from '../../capacity/resolve-launch.ts';
 import type { LogFacts } from '../../diagnosis/log-facts.ts';
-import { FLAG_TABLES } from '../../engine/flag-tables.ts';
-import { parseFlagWords } from '../../engine/launch-flags.ts';
 import type { StepSample } from '../../twin/calibrate.ts';
 
-export function observeFacts(text: string): Observation {
+export function observeFacts(text: string): MeasuredLaunch {
   let given: unknown;
   try {
     given = JSON.parse(text);
@@ -24,18 +19,8 @@ export function observeFacts(text: string): Observation {
   return { facts, source: 'given with --facts' };
 }
 
-export interface LogObservation {
-  readonly observation: Observation;
-  /** The flags of the launch as words, [] where the log does not show them. */
-  readonly words: readonly string[];
-}
-
 /** A log of another launch of the same model and GPUs is as good as one of this launch: its own flags say what it measured. */
-export function observeLog(
-  log: LogFacts,
-  source: string,
-  on: { engine: 'sglang' | 'vllm'; version: string; shape: ModelShape; gpu: Gpu },
-): LogObservation {
+export function observeLog(log: LogFacts, source: string): MeasuredLaunch {
   const { facts } = readFacts({
     weightsGiBPerGpu: log.weightsGiBPerGpu,
     freeBeforeLoadGiB: log.freeBeforeLoadGiB,
@@ -45,11 +30,8 @@ export function observeLog(
     freeAfterGraphsGiB: log.freeAfterGraphsGiB,
     poolTokens: log.poolTokens,
   });
-  const words = wordsOfLog(log);
-  if (words.length === 0) return { observation: { facts, source }, words };
-  const flags = parseFlagWords(words, FLAG_TABLES[on.engine]);
-  const launch = resolveLaunch({ ...on, version: log.version ?? on.version, flags });
-  return { observation: { facts, launch, source }, words };
+  const flags = wordsOfLog(log);
+  return { facts, source, ...(flags.length === 0 ? {} : { flags }) };
 }
 
 /** `mem_fraction_static=0.88` of SGLang's list of flags, `'tensor_parallel_size': 8` of vLLM's. */
