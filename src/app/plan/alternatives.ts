@@ -50,24 +50,27 @@ export function findAlternatives(basis: PlanBasis, base: Candidate): Alternative
 
 /** The smallest change of the fraction, then of other levers, that makes a launch live; undefined where none does. */
 export function findNearestThatWorks(basis: PlanBasis, base: Candidate): Alternative | undefined {
-  const flag = FRACTION_FLAG[basis.engine];
-  const from = base.launch.memoryFraction;
   const lossless = leversFor(basis, base).filter((lever) => lever.isLossless && !lever.words.includes('--dp-size'));
-  for (const lever of [{ words: [], isLossless: true, because: `another ${flag.slice(2)} alone` }, ...lossless]) {
-    for (let step = lever.words.length === 0 ? 1 : 0; step * FRACTION_STEP < HIGHEST_FRACTION; step++) {
-      for (const fraction of [from - step * FRACTION_STEP, from + step * FRACTION_STEP]) {
-        if (fraction <= 0 || fraction > HIGHEST_FRACTION) continue;
-        const changes = [...lever.words, ...(step === 0 ? [] : [flag, fraction.toFixed(3).replace(/0$/, '')])];
-        const candidate = evaluate(basis, [...base.words, ...changes]);
-        if (
-          candidate.prediction.verdict === 'fits' &&
-          candidate.prediction.freeAfterGraphsGiB >= candidate.prediction.prefillNeedGiB.high
-        )
-          return { changes, isLossless: true, because: lever.because, candidate };
-      }
+  for (const lever of [{ words: [], isLossless: true, because: 'another fraction alone' }, ...lossless]) {
+    for (const fraction of fractionsAround(base.launch.memoryFraction)) {
+      const changes = [...lever.words, FRACTION_FLAG[basis.engine], fraction];
+      const candidate = evaluate(basis, [...base.words, ...changes]);
+      if (hasRoom(candidate)) return { changes, isLossless: true, because: lever.because, candidate };
     }
   }
   return undefined;
+}
+
+/** The nearest first, a step down before a step up. */
+function fractionsAround(from: number): string[] {
+  const steps = Math.ceil(1 / FRACTION_STEP);
+  const around = Array.from({ length: steps }, (_, at) => at * FRACTION_STEP).flatMap((off) => [from - off, from + off]);
+  return [...new Set(around.filter((one) => one > 0 && one <= HIGHEST_FRACTION).map((one) => one.toFixed(3).replace(/0$/, '')))];
+}
+
+/** It lives, and the largest prefill chunk that is likely has room. */
+function hasRoom({ prediction }: Candidate): boolean {
+  return prediction.verdict === 'fits' && prediction.freeAfterGraphsGiB >= prediction.prefillNeedGiB.high;
 }
 
 const FRACTION_FLAG: Readonly<Record<PlannedEngine, string>> = {
@@ -82,11 +85,7 @@ const FRACTION_FLAG: Readonly<Record<PlannedEngine, string>> = {
 function bestFraction(basis: PlanBasis, words: readonly string[]): string[] {
   const flag = FRACTION_FLAG[basis.engine];
   for (let fraction = HIGHEST_FRACTION; fraction > 0.3; fraction -= FRACTION_STEP) {
-    const { prediction } = evaluate(basis, [...words, flag, fraction.toFixed(2)]);
-    if (prediction.verdict === 'fits' && prediction.freeAfterGraphsGiB >= prediction.prefillNeedGiB.high) {
-      const chosen = (fraction - FRACTION_STEP).toFixed(2);
-      return [flag, chosen];
-    }
+    if (hasRoom(evaluate(basis, [...words, flag, fraction.toFixed(2)]))) return [flag, (fraction - FRACTION_STEP).toFixed(2)];
   }
   return [];
 }

@@ -46,9 +46,9 @@ export function renderPlotSvg(plot: Plot): string {
   const height = HEIGHT + 22 * (plot.series.length + 1);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="system-ui, sans-serif" font-size="13" role="img">`,
-    `<title>${escape(plot.title)}</title>`,
+    `<title>${escapeXml(plot.title)}</title>`,
     `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>`,
-    `<text x="${EDGE.left}" y="28" font-size="16" font-weight="600" fill="#1a1a1a">${escape(plot.title)}</text>`,
+    `<text x="${EDGE.left}" y="28" font-size="16" font-weight="600" fill="#1a1a1a">${escapeXml(plot.title)}</text>`,
     ...renderAxes(plot, scale),
     ...plot.series.flatMap((series, at) => renderSeries(series, colourOf(series, at), scale)),
     ...legend,
@@ -95,8 +95,8 @@ function renderAxes(plot: Plot, { x, y, xTicks, yTicks }: Scale): string[] {
       `<line x1="${x(tick)}" x2="${x(tick)}" y1="${bottom}" y2="${bottom + 5}" stroke="#555"/>`,
       `<text x="${x(tick)}" y="${bottom + 20}" text-anchor="middle" fill="#555">${tick}</text>`,
     ]),
-    `<text x="${(EDGE.left + right) / 2}" y="${bottom + 44}" text-anchor="middle" fill="#1a1a1a">${escape(plot.xName)}</text>`,
-    `<text transform="translate(20 ${(EDGE.top + bottom) / 2}) rotate(-90)" text-anchor="middle" fill="#1a1a1a">${escape(plot.yName)}</text>`,
+    `<text x="${(EDGE.left + right) / 2}" y="${bottom + 44}" text-anchor="middle" fill="#1a1a1a">${escapeXml(plot.xName)}</text>`,
+    `<text transform="translate(20 ${(EDGE.top + bottom) / 2}) rotate(-90)" text-anchor="middle" fill="#1a1a1a">${escapeXml(plot.yName)}</text>`,
   ];
 }
 
@@ -131,7 +131,7 @@ function renderLegend(series: PlotSeries, at: number): string {
   const forbidden = series.forbiddenBy === '' ? '' : ` (forbidden: ${series.forbiddenBy})`;
   return [
     `<line x1="${EDGE.left}" x2="${EDGE.left + 28}" y1="${y}" y2="${y}" stroke="${colour}" stroke-width="2"${dashes}/>`,
-    `<text x="${EDGE.left + 38}" y="${y + 4}" fill="#1a1a1a">${escape(series.name + forbidden)}</text>`,
+    `<text x="${EDGE.left + 38}" y="${y + 4}" fill="#1a1a1a">${escapeXml(series.name + forbidden)}</text>`,
   ].join('');
 }
 
@@ -165,6 +165,6 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-function escape(text: string): string {
+function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
