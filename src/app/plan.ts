@@ -15,10 +15,11 @@ import { findRun } from './find-run.ts';
 import { type Alternative, findAlternatives, findNearestThatWorks, type PolicyPrice, pricePolicy } from './plan/alternatives.ts';
 import { type Candidate, evaluate, type PlanBasis } from './plan/candidate.ts';
 import { obtainModelFiles } from './plan/model-files.ts';
-import { observeFacts, observeLog, parsePoints, pointsOf } from './plan/observe.ts';
-import { askPlan, type PlanInput } from './plan/question.ts';
+import { observeFacts, observeLog, parsePoints, plainFactsOf, pointsOf, wordsOfLog } from './plan/observe.ts';
+import { askPlan, type PlanInput, type PlanQuestion } from './plan/question.ts';
 import { nearMisses } from './plan/near-misses.ts';
 import { type PlayedWork, playWork } from './plan/play-work.ts';
+import { recallLaunches, rememberLaunch } from './plan/remembered.ts';
 import { renderSweepPlot, runSweep, type SweepRow } from './plan/run-sweep.ts';
 import { parseSweeps, type Sweep } from './plan/sweep.ts';
 import { calibrateFrom } from './plan/throughput.ts';
@@ -78,7 +79,7 @@ export async function runPlan(input: PlanInput, context: OperationContext): Prom
     inFlight: input.inFlight ?? NO_CLIENT_LIMIT,
     longestRequestTokens: longestRequest(work),
   };
-  const observations = await observe(input, question.engine, context);
+  const observations = await observe(input, question, context);
   const { engine, version, gpu, policy } = question;
   const bare: PlanBasis = { engine, version, shape, gpu, observations, policy, load, measured: undefined };
   const first = evaluate(bare, question.words);
@@ -120,11 +121,18 @@ async function obtainShape(model: string, { host, onNote, drain }: OperationCont
   });
 }
 
-async function observe(input: PlanInput, engine: PlannedEngine, { drain }: OperationContext): Promise<MeasuredLaunch[]> {
+/** What was given on the command line comes first; what Aerie remembers stands in for it, and is not mixed with it. */
+async function observe(input: PlanInput, question: PlanQuestion, { host, drain }: OperationContext): Promise<MeasuredLaunch[]> {
+  const { model, engine, version, gpu } = question;
+  const key = { model, engine, version, gpu: gpu.name };
   const observations: MeasuredLaunch[] = [];
   if (input.facts !== undefined) observations.push(observeFacts(input.facts));
-  if (input.log !== undefined) observations.push(observeLog(await readLogFacts(input.log, engine, drain), input.log));
-  return observations;
+  if (input.log !== undefined) {
+    const log = await readLogFacts(input.log, engine, drain);
+    observations.push(observeLog(log, input.log));
+    await rememberLaunch({ ...key, version: log.version ?? version }, wordsOfLog(log), plainFactsOf(log), host);
+  }
+  return observations.length > 0 ? observations : recallLaunches(key, host.env);
 }
 
 async function calibrateWith(input: PlanInput, basis: PlanBasis, { launch, prediction }: Candidate, { drain }: OperationContext) {

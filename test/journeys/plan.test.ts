@@ -153,6 +153,21 @@ test('a log replaces guesses, and tells the other launches nearly exactly', asyn
   expect(calibration).toMatchObject({ source: 'server.log', points: 40, largestBatch: 35 });
   expect(calibration.meanError).toBeLessThan(0.1);
   expect(sources.join('\n')).toContain('measured: server.log');
+
+  // The next plan of the same model, version and GPU has it still, and another version does not.
+  const later = await plan([...STORY, '--json', '--', '--tp', '8', '--mem-fraction-static', '0.88']);
+  expect(Math.abs(later.json().data.poolTokens / 159_277 - 1)).toBeLessThan(0.0002);
+  expect(later.json().data.sources.join('\n')).toContain('that Aerie remembers');
+  const elsewhere = await plan([
+    ...STORY.map((word) => (word === '0.5.8' ? '0.5.9' : word)),
+    '--json',
+    '--',
+    '--tp',
+    '8',
+    '--mem-fraction-static',
+    '0.88',
+  ]);
+  expect(elsewhere.json().data.sources.join('\n')).not.toContain('remembers');
 });
 
 test('a model of one’s own is planned from its folder, and a field that is missing is named', async () => {

@@ -21,21 +21,19 @@ export function observeFacts(text: string): MeasuredLaunch {
 
 /** A log of another launch of the same model and GPUs is as good as one of this launch: its own flags say what it measured. */
 export function observeLog(log: LogFacts, source: string): MeasuredLaunch {
-  const { facts } = readFacts({
-    weightsGiBPerGpu: log.weightsGiBPerGpu,
-    freeBeforeLoadGiB: log.freeBeforeLoadGiB,
-    freeAfterLoadGiB: log.freeAfterLoadGiB,
-    poolGiB: log.poolGiB,
-    graphsGiB: log.graphsGiB,
-    freeAfterGraphsGiB: log.freeAfterGraphsGiB,
-    poolTokens: log.poolTokens,
-  });
   const flags = wordsOfLog(log);
-  return { facts, source, ...(flags.length === 0 ? {} : { flags }) };
+  return { facts: readFacts(plainFactsOf(log)).facts, source, ...(flags.length === 0 ? {} : { flags }) };
+}
+
+/** The figures of a log under the names of `--facts`. */
+export function plainFactsOf(log: LogFacts): Record<string, number> {
+  const { weightsGiBPerGpu, freeBeforeLoadGiB, freeAfterLoadGiB, poolGiB, graphsGiB, freeAfterGraphsGiB, poolTokens } = log;
+  const all = { weightsGiBPerGpu, freeBeforeLoadGiB, freeAfterLoadGiB, poolGiB, graphsGiB, freeAfterGraphsGiB, poolTokens };
+  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, number] => entry[1] !== undefined));
 }
 
 /** `mem_fraction_static=0.88` of SGLang's list of flags, `'tensor_parallel_size': 8` of vLLM's. */
-function wordsOfLog({ arguments: given, kvCacheDtype }: LogFacts): string[] {
+export function wordsOfLog({ arguments: given, kvCacheDtype }: LogFacts): string[] {
   const words = Object.entries(given).flatMap(([name, value]) => {
     if (value === '' || /^(None|False)$/.test(value)) return [];
     const flag = `--${name.replaceAll('_', '-')}`;
