@@ -5,7 +5,7 @@
 import { countTokenBytes } from './bytes-per-token.ts';
 import type { EngineLaunch } from './engine-launch.ts';
 import type { Gpu } from './gpu.ts';
-import type { ModelShape, WeightPart } from './model-shape.ts';
+import type { CacheGroup, ModelShape, WeightPart } from './model-shape.ts';
 import { shareOf } from './weights-per-gpu.ts';
 
 export interface StepReads {
@@ -62,7 +62,7 @@ export function estimatePromptCost(shape: ModelShape, gpu: Gpu, launch: EngineLa
     .filter(isReadEachStep)
     .reduce((sum, { parameters, split }) => sum + parameters * (split === 'experts' ? reads.expertShare : 1), 0);
   const attention = shape.caches.find((group) => group.kind !== 'state');
-  const width = attention === undefined ? 0 : attention.kind === 'latent' ? attention.rank + attention.rope : attention.keyDim;
+  const width = attention === undefined ? 0 : widthOf(attention);
   // Scores and the sum over values: two products, each a multiply and an add, for each head, layer and pair of tokens.
   const perPair = 4 * (attention?.layers ?? 0) * shape.attentionHeads * width;
   return {
@@ -70,4 +70,11 @@ export function estimatePromptCost(shape: ModelShape, gpu: Gpu, launch: EngineLa
     perTokenPairSeconds: perPair / flops,
     leastSeconds: (reads.denseBytes + reads.expertBytes) / reads.bytesPerSecond,
   };
+}
+
+/** Elements that one head compares for each pair of tokens. */
+function widthOf(group: CacheGroup): number {
+  if (group.kind === 'heads') return group.keyDim;
+  if (group.kind === 'latent') return group.rank + group.rope;
+  return group.kind === 'compressed' ? group.nope + group.rope : 0;
 }

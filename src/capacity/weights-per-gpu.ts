@@ -16,7 +16,8 @@ export function countWeightBytes(shape: ModelShape, launch: EngineLaunch): numbe
   return perLayer * (stage + draft) + (launch.pp === 1 ? ends.reduce((sum, bytes) => sum + bytes, 0) : Math.max(0, ...ends));
 }
 
-function shareOf(part: WeightPart, launch: EngineLaunch): number {
+/** Which share of a part lies on the fullest rank, 0 to 1. */
+export function shareOf(part: WeightPart, launch: EngineLaunch): number {
   switch (part.split) {
     case 'whole':
       return 1;

@@ -1,25 +1,27 @@
 /**
- * What else reaches the capacity: every lever that leaves the numbers of the model alone, tried alone and together, then those
- * that change them, for comparison. Pure. Each candidate is calculated like the launch that was asked about; what does not
+ * What else reaches the capacity: levers that leave the numbers of the model alone, tried alone and together, and one
+ * that changes them, for comparison. Pure. Each candidate is calculated like the launch that was asked about; what does not
  * live is left out, what policy forbids is marked and never recommended.
  */
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import type { ModelShape } from '../../capacity/model-shape.ts';
+import { FLAG_TABLES } from '../../capacity/plan-launch.ts';
+import { parseFlagWords } from '../../engine/launch-flags.ts';
+import { findLever, type Lever } from '../../engine/levers.ts';
 import { isAtLeast } from '../../engine/version.ts';
 import { type Candidate, evaluate, isForbidden, type PlanBasis } from './candidate.ts';
 
 export interface Alternative {
   /** Flags to write in place of, or beside, those that are there. */
   readonly changes: readonly string[];
-  /** Lossless levers reorder sums at most; the others change what the model computes. */
-  readonly isLossless: boolean;
+  /** What the changes do to the answers: nothing, the order of sums, or the numerics themselves. */
+  readonly effect: Lever['effect'];
   readonly because: string;
   readonly candidate: Candidate;
 }
 
-interface Lever {
+interface Try {
   readonly words: readonly string[];
-  readonly isLossless: boolean;
   readonly because: string;
 }
 
@@ -37,7 +39,7 @@ export function findAlternatives(basis: PlanBasis, base: Candidate): Alternative
     if (words.length === 0) return [];
     const candidate = evaluate(basis, [...base.words, ...words]);
     if (candidate.prediction.verdict !== 'fits') return [];
-    return [{ changes: words, isLossless: lever.isLossless, because: lever.because, candidate }];
+    return [{ changes: words, effect: effectOf(basis.engine, words), because: lever.because, candidate }];
   });
   const least = worthOf(base) * LEAST_GAIN;
   const better = found.filter(({ candidate }) => worthOf(candidate) > least);
@@ -50,16 +52,21 @@ export function findAlternatives(basis: PlanBasis, base: Candidate): Alternative
 
 /** The smallest change of the fraction, then of other levers, that makes a launch live; undefined where none does. */
 export function findNearestThatWorks(basis: PlanBasis, base: Candidate): Alternative | undefined {
-  const lossless = leversFor(basis, base).filter((lever) => lever.isLossless && !lever.words.includes('--dp-size'));
-  for (const lever of [{ words: [], isLossless: true, because: 'another fraction alone' }, ...lossless]) {
+  // Parallelism is a change of another kind: whoever wants it finds it among the alternatives.
+  const small = leversFor(basis, base).filter(
+    ({ words }) => !words.some((word) => PARALLEL.test(word)) && /none|order/.test(effectOf(basis.engine, words)),
+  );
+  for (const lever of [{ words: [], because: 'another fraction alone' }, ...small]) {
     for (const fraction of fractionsAround(base.launch.memoryFraction)) {
       const changes = [...lever.words, FRACTION_FLAG[basis.engine], fraction];
       const candidate = evaluate(basis, [...base.words, ...changes]);
-      if (hasRoom(candidate)) return { changes, isLossless: true, because: lever.because, candidate };
+      if (hasRoom(candidate)) return { changes, effect: effectOf(basis.engine, changes), because: lever.because, candidate };
     }
   }
   return undefined;
 }
+
+const PARALLEL = /^--(dp-size|dcp-size|decode-context-parallel-size)$/;
 
 /** The nearest first, a step down before a step up. */
 function fractionsAround(from: number): string[] {
@@ -96,50 +103,52 @@ function worthOf({ steady, prediction }: Candidate): number {
   return steady?.tokensPerSecond ?? prediction.serverTokens;
 }
 
-function leversFor(basis: PlanBasis, base: Candidate): Lever[] {
+/** The strongest effect of any of the flags, as the levers table has it. */
+function effectOf(engine: PlannedEngine, words: readonly string[]): Lever['effect'] {
+  const effects = Object.keys(parseFlagWords(words, FLAG_TABLES[engine]).values).map((name) => findLever(engine, name).effect);
+  return (['unknown', 'numerics', 'order'] as const).find((effect) => effects.includes(effect)) ?? 'none';
+}
+
+function leversFor(basis: PlanBasis, base: Candidate): Try[] {
   const single = basis.engine === 'sglang' ? sglangLevers(basis, base) : vllmLevers(basis, base);
   const small = single.filter(({ words }) => /running-requests|num-seqs|chunked|batched|prefill/.test(words.join(' ')));
-  const together: Lever = {
+  const together: Try = {
     words: small.flatMap(({ words }) => words),
-    isLossless: true,
     because: 'all of the small reserves together',
   };
   return [
-    { words: [], isLossless: true, because: 'the fraction that leaves a prefill chunk its room' },
+    { words: [], because: 'the fraction that leaves a prefill chunk its room' },
     ...single,
     ...(small.length > 1 ? [together] : []),
     ...lossyLevers(basis, base),
   ];
 }
 
-function sglangLevers({ version, shape, load }: PlanBasis, { launch, steady }: Candidate): Lever[] {
-  const levers: Lever[] = [];
+function sglangLevers({ version, shape, load }: PlanBasis, { launch, steady }: Candidate): Try[] {
+  const levers: Try[] = [];
   const from = (...least: [number, number, number]) => isAtLeast(version === '' ? launch.version : version, least) ?? true;
   const cap = roomyCap(load.inFlight, steady?.running);
   if ((launch.maxRunningAsked || 2048) > cap)
     levers.push(
-      lossless(
+      tryOf(
         ['--max-running-requests', cap, '--cuda-graph-max-bs', cap],
         'a smaller request table and fewer graphs: more is never in flight',
       ),
     );
   if (launch.prefillChunkTokens > 4096)
     levers.push(
-      lossless(
-        ['--chunked-prefill-size', 4096],
-        'a smaller prefill needs less room beside the pool; prompts take a little longer',
-      ),
+      tryOf(['--chunked-prefill-size', 4096], 'a smaller prefill needs less room beside the pool; prompts take a little longer'),
     );
   if (launch.hasPrefillGraphs)
     levers.push(
-      lossless(
+      tryOf(
         from(0, 5, 14) ? ['--cuda-graph-backend-prefill', 'disabled'] : ['--disable-piecewise-cuda-graph'],
         'no graphs for prefills',
       ),
     );
   if (launch.scheduleConservativeness >= 1)
     levers.push(
-      lossless(
+      tryOf(
         ['--schedule-conservativeness', 0.3],
         'less of the pool is held back for answers that end early; watch the retractions',
       ),
@@ -147,7 +156,7 @@ function sglangLevers({ version, shape, load }: PlanBasis, { launch, steady }: C
   if (isCopiedOverRanks(shape, launch.attentionTp) && !launch.isDpAttention)
     for (const dp of [2, 4].filter((groups) => launch.tp % groups === 0 && groups < launch.tp))
       levers.push(
-        lossless(
+        tryOf(
           ['--enable-dp-attention', '--dp-size', dp, '--cuda-graph-max-bs', 96],
           `${dp} groups with a pool each: latent attention is no longer copied over all ranks; attention weights take more`,
         ),
@@ -155,7 +164,7 @@ function sglangLevers({ version, shape, load }: PlanBasis, { launch, steady }: C
   if (hasLatent(shape) && from(0, 5, 16) && launch.dcp === 1)
     for (const dcp of [2, 4].filter((ranks) => launch.tp % ranks === 0))
       levers.push(
-        lossless(
+        tryOf(
           ['--dcp-size', dcp, '--attention-backend', 'flashinfer'],
           `positions of a request spread over ${dcp} ranks; new, try it first`,
         ),
@@ -168,30 +177,28 @@ function roomyCap(inFlight: number, running: number | undefined): number {
   return Math.max(64, Math.ceil(Math.min(inFlight, 3 * (running ?? inFlight)) / 64) * 64);
 }
 
-function vllmLevers({ version, shape, load }: PlanBasis, { launch, steady }: Candidate): Lever[] {
-  const levers: Lever[] = [];
+function vllmLevers({ version, shape, load }: PlanBasis, { launch, steady }: Candidate): Try[] {
+  const levers: Try[] = [];
   const cap = roomyCap(load.inFlight, steady?.running);
   if (launch.maxRunningAsked > cap)
-    levers.push(lossless(['--max-num-seqs', cap], 'less for the sampler and the graphs: more is never in flight'));
+    levers.push(tryOf(['--max-num-seqs', cap], 'less for the sampler and the graphs: more is never in flight'));
   if (launch.prefillChunkTokens > 4096)
-    levers.push(lossless(['--max-num-batched-tokens', 4096], 'a smaller step needs less room beside the pool'));
+    levers.push(tryOf(['--max-num-batched-tokens', 4096], 'a smaller step needs less room beside the pool'));
   const hasDcp = isAtLeast(version === '' ? launch.version : version, [0, 11, 0]) ?? true;
   if (hasDcp && isCopiedOverRanks(shape, launch.tp) && launch.dcp === 1)
     for (const dcp of [2, 4, 8].filter((ranks) => launch.tp % ranks === 0))
-      levers.push(lossless(['--decode-context-parallel-size', dcp], `positions of a request spread over ${dcp} ranks`));
+      levers.push(tryOf(['--decode-context-parallel-size', dcp], `positions of a request spread over ${dcp} ranks`));
   return levers;
 }
 
-function lossyLevers({ engine }: PlanBasis, { launch }: Candidate): Lever[] {
+function lossyLevers({ engine }: PlanBasis, { launch }: Candidate): Try[] {
   if (launch.kvType.bits <= 8) return [];
   const type = engine === 'sglang' ? 'fp8_e4m3' : 'fp8';
-  return [
-    { words: ['--kv-cache-dtype', type], isLossless: false, because: 'KV elements of 8 bits: twice the tokens, other numbers' },
-  ];
+  return [{ words: ['--kv-cache-dtype', type], because: 'KV elements of 8 bits: twice the tokens, other numbers' }];
 }
 
-function lossless(words: readonly (string | number)[], because: string): Lever {
-  return { words: words.map(String), isLossless: true, because };
+function tryOf(words: readonly (string | number)[], because: string): Try {
+  return { words: words.map(String), because };
 }
 
 function hasLatent(shape: ModelShape): boolean {
@@ -211,7 +218,7 @@ export interface PolicyPrice {
   readonly bestForbidden: Candidate;
 }
 
-/** What the rules cost: the best launch that keeps them beside the best that does not. */
+/** What the rules cost: the best launch that keeps them beside the best that does not. Undefined where no rule stands in the way of anything. */
 export function pricePolicy(base: Candidate, alternatives: readonly Alternative[]): PolicyPrice | undefined {
   const all = [base, ...alternatives.map(({ candidate }) => candidate)];
   const best = (candidates: readonly Candidate[]) =>
@@ -223,6 +230,5 @@ export function pricePolicy(base: Candidate, alternatives: readonly Alternative[
   const bestForbidden = best(all.filter(isForbidden));
   const broken = bestForbidden?.policy.find(({ kept }) => !kept);
   if (bestAllowed === undefined || bestForbidden === undefined || broken === undefined) return undefined;
-  if (worthOf(bestForbidden) <= worthOf(bestAllowed)) return undefined;
   return { because: broken.rule.because, by: broken.rule.by, bestAllowed, bestForbidden };
 }

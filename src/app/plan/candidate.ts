@@ -4,7 +4,7 @@ import type { Gpu } from '../../capacity/gpu.ts';
 import type { ModelShape } from '../../capacity/model-shape.ts';
 import { type MeasuredLaunch, planLaunch } from '../../capacity/plan-launch.ts';
 import type { Prediction } from '../../capacity/prediction.ts';
-import { checkPolicy, type PolicyCheck } from '../../spec/policy.ts';
+import { checkPolicy, type LaunchClass, type PolicyCheck } from '../../spec/policy.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import type { StepCoefficients } from '../../twin/calibrate.ts';
 import type { TwinRequest } from '../../twin/load.ts';
@@ -60,8 +60,23 @@ export function evaluate(basis: PlanBasis, words: readonly string[]): Candidate 
     stepTime === undefined || !lives || prediction.poolTokens === 0
       ? undefined
       : findSteady(twinServerOf(launch, prediction, stepTime), load.requests, load.inFlight);
-  const policy = checkPolicy(basis.policy, { kvCacheDtype: launch.kvType.type });
+  const policy = checkPolicy(basis.policy, {
+    kvCacheDtype: launch.kvType.type,
+    weightBits: shape.quantisation.weightBits,
+    areWeightsAsPublished: shape.quantisation.method === basis.shape.quantisation.method,
+    figures: figuresOf(launch, prediction),
+  });
   return { words, launch, prediction, policy, steady };
+}
+
+function figuresOf(launch: EngineLaunch, prediction: Prediction): NonNullable<LaunchClass['figures']> {
+  return {
+    contextTokens: launch.contextTokens,
+    poolTokens: prediction.poolTokens,
+    runningRequests: prediction.maxRunningRequests,
+    memoryFraction: launch.memoryFraction,
+    freeGiB: prediction.freeAfterGraphsGiB,
+  };
 }
 
 export function isForbidden({ policy }: Candidate): boolean {

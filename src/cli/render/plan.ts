@@ -14,6 +14,13 @@ const VERDICTS: Readonly<Record<Candidate['prediction']['verdict'], string>> = {
   'too-small': 'starts, and is too small for what is asked',
 };
 
+const EFFECTS: Readonly<Record<Alternative['effect'], string>> = {
+  none: 'same numbers',
+  order: 'sums in another order',
+  numerics: 'other numbers: ask',
+  unknown: 'effect not known: ask',
+};
+
 export function renderPlan(report: PlanReport): string {
   return [
     ...renderHead(report),
@@ -134,7 +141,7 @@ function renderAlternatives({ alternatives }: PlanReport): string[] {
     formatCount(one.candidate.prediction.serverTokens),
     one.candidate.steady === undefined ? '' : formatCount(Math.round(one.candidate.steady.tokensPerSecond)),
     `${gib(one.candidate.prediction.freeAfterGraphsGiB)}`,
-    one.candidate.policy.some(({ kept }) => !kept) ? 'forbidden' : one.isLossless ? 'lossless' : 'other numbers: ask',
+    one.candidate.policy.some(({ kept }) => !kept) ? 'forbidden' : EFFECTS[one.effect],
   ]);
   return ['', 'what else reaches more, the fastest first', renderTable(['flags', 'tokens', 'tok/s', 'GiB left', ''], rows)];
 }
@@ -142,19 +149,22 @@ function renderAlternatives({ alternatives }: PlanReport): string[] {
 function renderPolicyPrice({ policyPrice, work }: PlanReport): string[] {
   if (policyPrice === undefined) return [];
   const { bestAllowed, bestForbidden, because, by } = policyPrice;
-  const [kept, broken] = [bestAllowed.steady?.tokensPerSecond, bestForbidden.steady?.tokensPerSecond];
   const rule = `the rule of ${by} (${because})`;
-  if (kept === undefined || broken === undefined)
+  const [kept, broken] = [bestAllowed.steady?.tokensPerSecond, bestForbidden.steady?.tokensPerSecond];
+  if (kept === undefined || broken === undefined) {
+    const tokens = bestForbidden.prediction.serverTokens - bestAllowed.prediction.serverTokens;
     return [
       '',
-      `${rule} costs ${formatCount(bestForbidden.prediction.serverTokens - bestAllowed.prediction.serverTokens)} tokens of the pool`,
+      tokens > 0
+        ? `${rule} costs ${formatCount(tokens)} tokens of the pool`
+        : `${rule} costs nothing: a launch that keeps it holds more`,
     ];
+  }
+  const pace = `${formatCount(Math.round(kept))} tok/s with it, ${formatCount(Math.round(broken))} without`;
+  if (kept >= broken) return ['', `${rule} costs nothing, if the first line above holds: ${pace}`];
   const mean = work.requests.reduce((sum, { outputTokens }) => sum + outputTokens, 0) / work.requests.length;
   const hours = (mean * work.count * (1 / kept - 1 / broken)) / 3600;
-  return [
-    '',
-    `${rule} costs ${hours.toFixed(1)} hours of ${formatCount(work.count)} requests: ${formatCount(Math.round(kept))} tok/s instead of ${formatCount(Math.round(broken))}`,
-  ];
+  return ['', `${rule} costs ${hours.toFixed(1)} hours of ${formatCount(work.count)} requests: ${pace}`];
 }
 
 function renderFooter({ asked, calibration, plot }: PlanReport): string[] {
@@ -215,6 +225,6 @@ function candidateData({ prediction, policy, steady }: Candidate) {
   };
 }
 
-function alternativeData({ changes, isLossless, because, candidate }: Alternative) {
-  return { ...candidateData(candidate), flags: changes, isLossless, why: because };
+function alternativeData({ changes, effect, because, candidate }: Alternative) {
+  return { ...candidateData(candidate), flags: changes, effect, why: because };
 }
