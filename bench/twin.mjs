@@ -23,7 +23,7 @@ const { values: flags } = parseArgs({
   options: {
     requests: { type: 'string', default: '100000' },
     rounds: { type: 'string', default: '3' },
-    small: { type: 'string', default: '400' },
+    small: { type: 'string', default: '2000' },
   },
 });
 const stepTime = story.storyStepTime();
