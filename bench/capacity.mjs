@@ -84,6 +84,8 @@ function printBytes(list) {
     if (!size) continue;
     const known = readRow(row);
     if (known.shape === undefined || known.shape.caches.length === 0) continue;
+    // What vLLM prints for hybrid models is requests times length, no number of stored tokens.
+    if (row.engine === 'vllm' && known.shape.caches.some(({ kind }) => kind === 'state')) continue;
     const gpu = known.gpu ?? {
       name: 'any',
       memoryMiB: 81_920,

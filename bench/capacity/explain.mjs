@@ -19,6 +19,19 @@ export function explain({ row, known, printed, facts, bare, why }) {
         : 'only the class of the card is known',
     );
   if (facts === undefined) reasons.push('no memory facts in the line');
+  if (/unified/i.test(`${row.gpu} ${row.notes}`))
+    reasons.push('unified memory: what the host holds counts against the budget, and no formula sees it');
+  if (/custom build|fork|plugin|connector/i.test(`${row.other_flags} ${row.notes}`))
+    reasons.push('a build or plug-in of its own');
+  if (facts !== undefined && row.engine === 'sglang') reasons.push(impliedFraction(known.facts, printed, best));
   if (best.errorPercent > 5) reasons.push(`the guesses leave ±${best.errorPercent.toFixed(0)} %`);
   return `${(miss * 100).toFixed(1)} %: ${reasons.join('; ')}`;
+}
+
+/** The fraction that the printed pool and the facts allow: tells a flag that the line does not have. */
+function impliedFraction({ weightsGiBPerGpu, freeBeforeLoadGiB, freeAfterLoadGiB }, printed, best) {
+  const after = freeAfterLoadGiB?.value ?? freeBeforeLoadGiB.value - weightsGiBPerGpu.value;
+  const before = freeBeforeLoadGiB?.value ?? after + (weightsGiBPerGpu?.value ?? best.weightsGiBPerGpu);
+  const pool = (printed * best.bytesPerToken) / 2 ** 30;
+  return `pool and facts imply a fraction of ${(1 - (after - pool) / before).toFixed(3)}, and ${best.launch.memoryFraction.toFixed(3)} was assumed`;
 }

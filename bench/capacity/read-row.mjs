@@ -93,7 +93,7 @@ export function readRow(row) {
   const facts = row.log_facts ?? {};
   const version = findVersion(row);
   const gpu = findRowGpu(row, facts, shape, why);
-  return { row, shape, gpu, version, flags: flagsOf(row, version), facts: factsOf(facts), why };
+  return { row, shape, gpu, version, flags: flagsOf(row), facts: factsOf(facts), why };
 }
 
 export function factsOf(facts) {
@@ -220,7 +220,7 @@ function sum(a, b) {
   return a == null || b == null ? undefined : a + b;
 }
 
-function flagsOf(row, version) {
+function flagsOf(row) {
   const words = [];
   const push = (name, value) => value != null && words.push(`--${name}`, String(value));
   const isSglang = row.engine === 'sglang';
@@ -232,7 +232,10 @@ function flagsOf(row, version) {
   push('mem-fraction-static', isSglang ? (row.mem_fraction_static ?? row.log_facts?.effective_mem_fraction_static) : null);
   push('gpu-memory-utilization', isSglang ? null : row.gpu_memory_utilization);
   // `bf16` in a line is what the cache was; versions before 0.5.4 had no such flag.
-  const kv = row.kv_cache_dtype === 'bf16' && isSglang ? null : row.kv_cache_dtype;
+  const kv =
+    row.kv_cache_dtype === 'bf16' && isSglang
+      ? null
+      : (row.kv_cache_dtype ?? (/\bfp8 KV\b/.test(row.notes ?? '') ? 'fp8_e4m3' : null));
   push('kv-cache-dtype', kv);
   push(isSglang ? 'page-size' : 'block-size', row.page_size);
   push('max-total-tokens', isSglang ? row.max_total_tokens_flag : null);

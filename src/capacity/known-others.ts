@@ -2,7 +2,7 @@
  * Llama, gpt-oss, MiniMax, Mistral, Gemma, GLM-4.5 and others: the fields of each model's own config.json that decide memory, one line a model: name | source | fields,
  * or `= NAME` where the fields are those of another. Lists that repeat are written {"repeat": […]}. Sources: see known-models.ts.
  */
-export const OTHER_MODELS = String.raw`
+export const OTHER_MODELS = `
 meta-llama/Llama-3.1-8B-Instruct | aiconfigurator | {"architectures":["LlamaForCausalLM"],"hidden_size":4096,"intermediate_size":14336,"max_position_embeddings":131072,"model_type":"llama","num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,"torch_dtype":"bfloat16","vocab_size":128256}
 meta-llama/Llama-3.1-70B-Instruct | aiconfigurator | {"architectures":["LlamaForCausalLM"],"hidden_size":8192,"intermediate_size":28672,"max_position_embeddings":131072,"model_type":"llama","num_attention_heads":64,"num_hidden_layers":80,"num_key_value_heads":8,"torch_dtype":"bfloat16","vocab_size":128256}
 meta-llama/Llama-3.3-70B-Instruct | aiconfigurator | = meta-llama/Llama-3.1-70B-Instruct

@@ -2,7 +2,7 @@
  * Qwen 1.5 to 3.8: the fields of each model's own config.json that decide memory, one line a model: name | source | fields,
  * or `= NAME` where the fields are those of another. Lists that repeat are written {"repeat": […]}. Sources: see known-models.ts.
  */
-export const QWEN_MODELS = String.raw`
+export const QWEN_MODELS = `
 Qwen/Qwen3-0.6B | aiconfigurator | {"architectures":["Qwen3ForCausalLM"],"head_dim":128,"hidden_size":1024,"intermediate_size":3072,"max_position_embeddings":40960,"model_type":"qwen3","num_attention_heads":16,"num_hidden_layers":28,"num_key_value_heads":8,"tie_word_embeddings":true,"torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":151936}
 Qwen/Qwen3-1.7B | aiconfigurator | {"architectures":["Qwen3ForCausalLM"],"head_dim":128,"hidden_size":2048,"intermediate_size":6144,"max_position_embeddings":40960,"model_type":"qwen3","num_attention_heads":16,"num_hidden_layers":28,"num_key_value_heads":8,"tie_word_embeddings":true,"torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":151936}
 Qwen/Qwen3-8B | aiconfigurator | {"architectures":["Qwen3ForCausalLM"],"head_dim":128,"hidden_size":4096,"intermediate_size":12288,"max_position_embeddings":40960,"model_type":"qwen3","num_attention_heads":32,"num_hidden_layers":36,"num_key_value_heads":8,"torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":151936}

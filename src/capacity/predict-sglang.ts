@@ -1,4 +1,5 @@
 /** SGLang: what a launch will hold, and whether it will live. See `predict.ts`. */
+import { isAtLeast } from '../engine/version.ts';
 import { countTokenBytes } from './bytes-per-token.ts';
 import type { EngineLaunch } from './engine-launch.ts';
 import { estimateGraphsGiB, estimatePrefillNeed, guessFreeBeforeLoad, requestTableGiB } from './estimate-memory.ts';
@@ -46,9 +47,10 @@ export function predictSglang(input: PlanInput): Prediction {
   const unspent = Math.max(0, middle - pool.poolGiB - pool.stateGiB);
   const free = ownFree(input) ?? minus(plus(times(before, slack), exactly(unspent - table)), rangeOf(others.measured));
   const need = estimatePrefillNeed(shape, launch);
+  const host = sizeHostCache(pool.tokens, bytes.bytes, launch);
   const judged = judgePlan({
     refusals: launch.refusals,
-    noPool: describeNoPool(pool, region, launch),
+    noPool: describeNoPool(pool, region, launch) || describeSmallHost(pool, host, launch),
     freeAfterGraphs: free,
     need,
     poolTokens: pool.tokens,
@@ -70,7 +72,7 @@ export function predictSglang(input: PlanInput): Prediction {
     freeAfterGraphsGiB: middleOf(free),
     prefillNeedGiB: need,
     maxRunningRequests: running,
-    hostCache: sizeHostCache(pool.tokens, bytes.bytes, launch),
+    hostCache: host,
     ...judged,
     cautions: [...judged.cautions, ...launch.notes, ...warn(input, pool, region)],
     sources: [...sources, ...shape.sources, ...gpu.sources, others.source],
@@ -198,6 +200,13 @@ function describeNoPool(pool: Pool, region: Region, launch: EngineLaunch): strin
   const after = middleOf(region.extremes(0, 1));
   const least = 1 - after / before;
   return `the weights leave no memory for the pool at a fraction of ${launch.memoryFraction.toFixed(3)}: ${gib(before)} GiB are free before them and ${gib(after)} after, so the fraction must be above ${least.toFixed(3)}`;
+}
+
+/** Up to 0.5.14 the host's cache must be larger than the pool of the GPU, or the start ends in an assertion. */
+function describeSmallHost(pool: Pool, host: Prediction['hostCache'], launch: EngineLaunch): string {
+  if (launch.hierarchicalCache === undefined || host.tokens > pool.tokens || (isAtLeast(launch.version, [0, 5, 15]) ?? true))
+    return '';
+  return `the hierarchical cache of ${host.tokens} tokens must be larger than the pool of ${pool.tokens}: raise --hicache-size or --hicache-ratio`;
 }
 
 /** The pool must at least hold one prefill chunk, or one request of the length that is asked for. */

@@ -108,6 +108,13 @@ describe('for SGLang', () => {
     expect(plan(shape, '--tp 1 --max-total-tokens 9000').prediction.maxRunningRequests).toBe(2048);
   });
 
+  it('refuses a host cache that is smaller than the pool, up to 0.5.14', () => {
+    const shape = shapeOf('moonshotai/Kimi-K2.5');
+    const words = '--tp 8 --mem-fraction-static 0.9 --enable-hierarchical-cache --hicache-size 8';
+    expect(plan(shape, words, { version: '0.5.8' }).prediction.because).toContain('must be larger than the pool');
+    expect(plan(shape, words, { version: '0.5.15' }).prediction.verdict).not.toBe('refuses-to-start');
+  });
+
   it('refuses what the engine refuses, and says why', () => {
     const shape = shapeOf('moonshotai/Kimi-K2.5');
     expect(plan(shape, '--tp 8 --mem-fraction-static 1.2').prediction.verdict).toBe('refuses-to-start');
