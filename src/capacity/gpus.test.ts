@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { AerieError } from '../base/errors.ts';
-import { findGpu, GPUS, rankNames } from './gpus.ts';
+import { describeGpu, findGpu, GPUS, rankNames } from './gpus.ts';
 
 it.each([
   ['NVIDIA RTX PRO 6000 Blackwell Server Edition', 'RTX PRO 6000'],
@@ -36,4 +36,12 @@ it('an unknown name lists the nearest', () => {
 it('each has a source for what it says, and no name twice', () => {
   expect(new Set(GPUS.map(({ name }) => name)).size).toBe(GPUS.length);
   for (const gpu of GPUS) expect(gpu.sources.every((source) => source.includes(':'))).toBe(true);
+});
+
+it('a card that is in no table is described by what its driver reports', () => {
+  expect(describeGpu('my card', 48_000)).toMatchObject({
+    name: 'my card',
+    memoryMiB: 48_000,
+    sources: ['memory of the GPU as given: 48000 MiB'],
+  });
 });
