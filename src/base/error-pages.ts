@@ -175,6 +175,12 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: 'The message names the field.',
     do: 'Give the folder or repository with the whole `config.json`, or start the server once and plan with `--log server.log`: what a log prints replaces every formula.',
   },
+  'facts.contradict': {
+    means:
+      'Measurements given with `--facts` or read from a log cannot be of one launch: free memory before and after the weights, the weights and the pool do not add up by many GiB. Nothing was planned.',
+    look: 'The message has the figures. All are per GPU and in GiB; engines print GiB under the name GB.',
+    do: 'Take all figures from one log of one launch, and leave out what is not sure: any subset is enough.',
+  },
   'gpu.unknown': {
     means: 'A plan needs the memory of the GPU, and no GPU of that name is in the table. Nothing was started.',
     look: 'The message lists the nearest names.',

@@ -50,6 +50,7 @@ export const ERRORS = {
   'model.unavailable': { fault: 'environment', title: 'The model cannot be had' },
   'model.damaged': { fault: 'environment', title: 'The model file is not what it should be' },
   'model.shape-unknown': { fault: 'usage', title: 'The config of a model does not tell its shape' },
+  'facts.contradict': { fault: 'usage', title: 'Facts about a launch contradict each other' },
   'gpu.unknown': { fault: 'usage', title: 'No such GPU is known' },
   'engine.missing': { fault: 'environment', title: 'The package of the embedded engine is not installed' },
   'server.not-launched': { fault: 'usage', title: 'A server of the run file is one that Aerie cannot launch yet' },

@@ -1,4 +1,5 @@
 /** SGLang: what a launch will hold, and whether it will live. See `predict.ts`. */
+import { AerieError } from '../base/errors.ts';
 import { isAtLeast } from '../engine/version.ts';
 import { countTokenBytes } from './bytes-per-token.ts';
 import type { EngineLaunch } from './engine-launch.ts';
@@ -103,11 +104,22 @@ function gatherBounds(input: PlanInput): { region: Region; sources: string[]; ra
     sources.push('weights estimated');
   }
   const region = solveMemory(bounds);
+  if (region === undefined) throw contradiction(input);
   if (region.slack > 0)
     sources.push(`the facts contradict each other by ${gib(region.slack)} GiB; they may be of different ranks`);
   // Bounds of both kinds of sums: a pool is that of all ranks, free memory that of one.
   const isOfOneRank = bounds.every((bound) => bound.x === 0 || bound.x === 1);
   return { region, sources, rankSpread: isOfOneRank && launch.tp * launch.pp > 1 ? RANK_SPREAD_GIB : 0 };
+}
+
+function contradiction({ observations }: PlanInput): AerieError {
+  const given = observations.flatMap(({ facts, source }) =>
+    Object.entries(facts).map(([name, fact]) => `${name} ${typeof fact === 'number' ? fact : String(fact?.value)} (${source})`),
+  );
+  return new AerieError('facts.contradict', 'These facts cannot be of one launch: they differ by more than 8 GiB.', {
+    because: given.join(', '),
+    remedy: 'Take all figures from one log, in GiB and per GPU, and leave out what is not sure.',
+  });
 }
 
 function boundsOf({ facts, launch }: Observation, input: PlanInput): Bound[] {

@@ -3,7 +3,7 @@
  * Promises: every number comes from the config, none from the model's name; a field that decides memory and is missing is an
  * error that names it; what no formula covers is named in `notModelled`.
  */
-import { countAt, type Fields, fieldsAt, listAt, needCount, textAt } from './config-fields.ts';
+import { countAt, type Fields, fieldsAt, listAt, missingField, needCount, textAt } from './config-fields.ts';
 import { countExpertLayers, countWeights, findVision } from './count-weights.ts';
 import type { ExpertShape, ModelShape, VisionShape, WeightPart } from './model-shape.ts';
 import { readWeightFormat, type SampleLayers } from './quantisation.ts';
@@ -25,7 +25,8 @@ export function readModelConfig(input: ModelConfigInput): ModelShape {
   const { name, config } = input;
   const written = { ...topLevel(config), ...findTextConfig(config) };
   const text = { ...CLASS_DEFAULTS[textAt(written, 'model_type')], ...written };
-  const layers = needCount(text, name, 'num_hidden_layers', 'n_layer', 'n_layers', 'num_layers');
+  const layers = needCount(text, name, ...LAYER_NAMES);
+  if (layers > MOST_LAYERS) throw missingField(name, [`num_hidden_layers of at most ${MOST_LAYERS}`]);
   const hiddenSize = needCount(text, name, 'hidden_size', 'n_embd', 'd_model');
   const experts = readExperts(text, name, layers);
   const intermediateSize = readWidth(text, name, experts);
@@ -87,6 +88,10 @@ const CLASS_DEFAULTS: Readonly<Record<string, Fields>> = {
   },
   qwen3_next: { attn_output_gate: true }, // its attention has the gate without a field for it
 };
+
+const LAYER_NAMES = ['num_hidden_layers', 'n_layer', 'n_layers', 'num_layers'] as const;
+/** Ten times the deepest model there is. */
+const MOST_LAYERS = 2000;
 
 const NESTED = ['text_config', 'llm_config', 'language_config', 'language_model_config'] as const;
 

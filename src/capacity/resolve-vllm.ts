@@ -91,7 +91,8 @@ function resolveGraphs(read: FlagReader, maxRunning: number): number[] {
   if (read.isOn('enforce-eager')) return [];
   const listed = [...read.list('cuda-graph-sizes')].sort((a, b) => a - b);
   if (listed.length > 1) return listed;
-  const most = read.count('max-cudagraph-capture-size', listed[0] ?? Math.min(2 * maxRunning, 512));
+  const asked = read.count('max-cudagraph-capture-size', listed[0] ?? Math.min(2 * maxRunning, 512));
+  const most = Math.min(asked, 2 ** 16); // more than any engine captures
   const sizes = [1, 2, 4];
   for (let size = 8; size <= most; size += size < 256 ? 8 : 16) sizes.push(size);
   return sizes.filter((size) => size <= most);

@@ -45,7 +45,8 @@ export function defaultGraphMax(question: SglangQuestion): number {
 }
 
 /** Batch sizes with a decode graph: close together where batches are small. */
-export function listGraphBatches(version: string, most: number): number[] {
+export function listGraphBatches(version: string, asked: number): number[] {
+  const most = Math.min(asked, MOST_SIZES);
   const sizes =
     (isAtLeast(version, [0, 5, 3]) ?? true)
       ? [1, 2, 4, 8, 12, ...steps(16, 256, 8), ...steps(272, 496, 16), ...steps(512, most, 32)]
@@ -53,6 +54,9 @@ export function listGraphBatches(version: string, most: number): number[] {
   const kept = sizes.filter((size) => size <= most);
   return kept.length > 0 && !kept.includes(most) ? [...kept, most] : kept;
 }
+
+/** No engine captures or prefills more at once; keeps a slip of the pen from filling the memory. */
+const MOST_SIZES = 2 ** 20;
 
 function steps(first: number, last: number, step: number): number[] {
   return Array.from({ length: Math.max(0, Math.floor((last - first) / step) + 1) }, (_, at) => first + at * step);
@@ -121,7 +125,8 @@ function reserveByUse(question: SglangQuestion, { chunk, graphMax, hasPrefillGra
 }
 
 /** Prompt lengths with a prefill graph: 4 to 32 by 4, to 256 by 16, to 512 by 32, to 1,024 by 64, to 4,096 by 256, beyond by 512. */
-export function countPrefillGraphs(longest: number): number {
+export function countPrefillGraphs(chunk: number): number {
+  const longest = Math.min(chunk, MOST_SIZES);
   const lists = [
     steps(4, 32, 4),
     steps(48, 256, 16),

@@ -1,12 +1,18 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { fromPrinted, rangeOf } from './intervals.ts';
-import { solveMemory } from './solve-memory.ts';
+import { type Bound, solveMemory } from './solve-memory.ts';
+
+function solve(bounds: readonly Bound[]) {
+  const region = solveMemory(bounds);
+  if (region === undefined) throw new Error('no region');
+  return region;
+}
 
 const near = (value: number, by: number) => ({ low: value - by, high: value + by });
 
 it('finds the extremes of another sum from two bounds', () => {
-  const region = solveMemory([
+  const region = solve([
     { x: 1, y: 0, range: near(94, 1) },
     { x: 1, y: -1, range: near(72, 2) },
   ]);
@@ -16,7 +22,7 @@ it('finds the extremes of another sum from two bounds', () => {
 });
 
 it('widens bounds that contradict each other, and says by how much', () => {
-  const region = solveMemory([
+  const region = solve([
     { x: 1, y: 0, range: near(94.14, 0.005) },
     { x: 1, y: -1, range: near(72.33, 0.005) },
     { x: 0, y: 1, range: near(21.9, 0.005) },
@@ -33,7 +39,7 @@ it('holds the truth whatever is measured and however it is rounded', () => {
       const after = before * share;
       const rest = (at: number) => after - before * (1 - at);
       const round = (value: number) => rangeOf(fromPrinted(Number(value.toFixed(2))));
-      const region = solveMemory([
+      const region = solve([
         { x: 1, y: 0, range: round(before) },
         { x: -(1 - one), y: 1, range: near(rest(one), 1e-5) },
       ]);
@@ -43,4 +49,13 @@ it('holds the truth whatever is measured and however it is rounded', () => {
       expect(high - low).toBeLessThanOrEqual(0.0101 * Math.abs(one - other) + 1e-4);
     }),
   );
+});
+
+it('has no answer for facts that no rounding explains', () => {
+  const far = [
+    { x: 1, y: 0, range: near(94, 0.005) },
+    { x: 0, y: 1, range: near(21, 0.005) },
+    { x: 1, y: -1, range: near(10, 0.005) },
+  ];
+  expect(solveMemory(far)).toBeUndefined();
 });

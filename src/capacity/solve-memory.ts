@@ -3,7 +3,7 @@
  * bounds a sum a·x + b·y. Asked for the least and the most that another such sum can be, this walks the corners of the region that
  * all bounds leave. Pure.
  * Promises: the answer is exact (a region in the plane bounded by lines has its extremes at corners); bounds that contradict each other by a
- * little (figures of two ranks, say) are widened together until they meet, and `slack` says by how much.
+ * little (figures of two ranks, say) are widened together until they meet, and `slack` says by how much; undefined beyond 8 GiB.
  */
 import type { Interval } from './prediction.ts';
 
@@ -25,14 +25,14 @@ interface Point {
   readonly y: number;
 }
 
-/** GiB, doubled until the bounds meet; the last is more than any GPU has. */
+/** GiB, doubled until the bounds meet; figures of two ranks, or of two starts, do not differ by more than the last. */
 const FIRST_SLACK = 0.005;
-const MOST_SLACK = 1024;
+const MOST_SLACK = 8;
 /** Below what floating point leaves of figures of some hundred GiB. */
 const EPSILON = 1e-9;
 
 /** `bounds` must hold x and y from both sides, or the region has no corners on every side. */
-export function solveMemory(bounds: readonly Bound[]): Region {
+export function solveMemory(bounds: readonly Bound[]): Region | undefined {
   for (let slack = 0; slack <= MOST_SLACK; slack = slack === 0 ? FIRST_SLACK : slack * 2) {
     const widened = bounds.map((bound) => ({
       ...bound,
@@ -41,7 +41,7 @@ export function solveMemory(bounds: readonly Bound[]): Region {
     const corners = findCorners(widened);
     if (corners.length > 0) return { slack, extremes: (x, y) => extremesOf(corners, x, y) };
   }
-  throw new RangeError('bounds on memory that no widening reconciles');
+  return undefined;
 }
 
 function findCorners(bounds: readonly Bound[]): Point[] {
