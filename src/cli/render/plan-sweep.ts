@@ -56,7 +56,8 @@ function speedOf({ played, candidate }: SweepRow, hasPlayed: boolean, price: num
 
 function markOf({ candidate }: SweepRow): string {
   if (candidate.policy.some(({ kept }) => !kept)) return 'forbidden';
-  return MARKS[candidate.prediction.verdict] ?? '';
+  const { verdict, freeAfterGraphsGiB, prefillNeedGiB } = candidate.prediction;
+  return verdict === 'fits' && freeAfterGraphsGiB < prefillNeedGiB.high ? 'fits, barely' : (MARKS[verdict] ?? '');
 }
 
 function barOf({ candidate }: SweepRow, most: number): string {
