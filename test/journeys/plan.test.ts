@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { makeProject } from '../support/cli.ts';
+import { startHubServer } from '../support/hub-server.ts';
 
 /** Kimi-K2.5 on eight cards of 96 GB: weights and free memory as a log of that machine prints them. */
 const FACTS = JSON.stringify({ weightsGiBPerGpu: 72.33, freeBeforeLoadGiB: 94.04 });
@@ -37,7 +38,8 @@ function storyProject() {
   const project = makeProject();
   writeFileSync(join(project.folder, 'run.yaml'), RUN);
   const env = { HF_ENDPOINT: 'http://127.0.0.1:9', AERIE_CACHE: join(project.folder, 'cache') };
-  const plan = (args: readonly string[]) => project.aerie(args, { env });
+  const plan = (args: readonly string[], over: Readonly<Record<string, string>> = {}) =>
+    project.aerie(args, { env: { ...env, ...over } });
   return { folder: project.folder, plan };
 }
 
@@ -197,6 +199,32 @@ test('a model of one’s own is planned from its folder, and a field that is mis
   const missing = await plan(['plan', '--engine', 'vllm', '--model', 'my-model', '--gpu', 'H100', '--json']);
   expect(missing.code).toBe(2);
   expect(missing.json().error?.message).toContain('num_hidden_layers');
+});
+
+test('a model of the hub is planned from its config, without a weight, and again from the cache when the hub is gone', async () => {
+  const { plan } = storyProject();
+  const config = {
+    ...{ architectures: ['MistralForCausalLM'], model_type: 'mistral', hidden_size: 2048, intermediate_size: 8192 },
+    ...{ num_hidden_layers: 16, num_attention_heads: 16, num_key_value_heads: 4, vocab_size: 32_000 },
+    ...{ max_position_embeddings: 4096, torch_dtype: 'bfloat16' },
+  };
+  const files = {
+    'config.json': Buffer.from(JSON.stringify(config)),
+    'model.safetensors': Buffer.alloc(5000),
+    'README.md': Buffer.from('x'),
+  };
+  const hub = await startHubServer({ 'acme/tiny': { commit: 'main', files: { main: files } } });
+  const args = ['plan', '--engine', 'sglang', '--model', 'acme/tiny', '--gpu', 'L4', '--json'];
+  try {
+    const first = await plan(args, { HF_ENDPOINT: hub.url });
+    expect(first.json().data, first.stderr).toMatchObject({ verdict: 'fits', bytesPerToken: 16 * 4 * 2 * 128 * 2 });
+    expect(hub.requests.some((path) => path.includes('config.json'))).toBe(true);
+    expect(hub.requests.filter((path) => /resolve.*safetensors|lfs.*safetensors/.test(path))).toEqual([]);
+  } finally {
+    await hub.close();
+  }
+  const again = await plan(args);
+  expect(again.json().data, again.stderr).toMatchObject({ verdict: 'fits', bytesPerToken: 16 * 4 * 2 * 128 * 2 });
 });
 
 test.each([

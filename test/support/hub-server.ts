@@ -1,5 +1,5 @@
 /**
- * A server that answers like the hub, for data sets: commit of a revision, listing in pages, files in place and by redirect
+ * A server that answers like the hub, for data sets and models: commit of a revision, listing in pages, files in place and by redirect
  * (as LFS has them), 401 for private and unknown, 404 for a file that is not there. Loopback only.
  */
 import { createHash } from 'node:crypto';
@@ -57,7 +57,7 @@ function answer(sets: Readonly<Record<string, HubSet>>, hub: State, request: Inc
     return;
   }
   const [, name = '', kind, revision = '', rest = ''] =
-    /^\/(?:api\/)?datasets\/([\w-]+\/[\w-]+)\/(revision|tree|resolve)\/([^/]+)\/?(.*)$/.exec(path) ?? [];
+    /^\/(?:api\/datasets\/|api\/models\/|datasets\/)?([\w-]+\/[\w-]+)\/(revision|tree|resolve)\/([^/]+)\/?(.*)$/.exec(path) ?? [];
   const set = sets[name];
   const token = request.headers.authorization?.replace('Bearer ', '');
   const isWrong = token !== undefined && token !== GOOD_TOKEN;
