@@ -16,6 +16,11 @@ it.each([
   ['L4-24GB', 'L4'],
   ['V100-16GB', 'V100 16GB'],
   ['Tesla T4', 'T4'],
+  ['8xH200', 'H200'],
+  ['A10G-24GB', 'A10'],
+  ['A100-80G', 'A100 80GB'],
+  ['H20-141GB', 'H20-3e'],
+  ['4090', 'RTX 4090'],
   ['AMD Instinct MI300X', 'MI300X'],
 ])('%s is %s', (name, gpu) => {
   expect(findGpu(name).name).toBe(gpu);

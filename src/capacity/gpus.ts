@@ -43,9 +43,9 @@ const ROWS: readonly Row[] = [
   ['L4', 23_034, 300, 121, 'pcie', 32, 8, [], 'smi, aic'],
   ['RTX 6000 Ada', 49_140, 960, 364, 'pcie', 32, 8, [], 'smi, sheet'],
   ['RTX A6000', 49_140, 768, 155, 'pcie', 32, 8, ['A6000'], 'smi, sheet'],
-  ['RTX 5090', 32_607, 1792, 210, 'pcie', 64, 12, [], 'smi, sheet'],
-  ['RTX 4090', 24_564, 1008, 165, 'pcie', 32, 8, ['RTX 4090D'], 'smi, sheet'],
-  ['RTX 3090', 24_576, 936, 71, 'pcie', 32, 8, ['RTX 3090 Ti'], 'smi, sheet'],
+  ['RTX 5090', 32_607, 1792, 210, 'pcie', 64, 12, ['5090'], 'smi, sheet'],
+  ['RTX 4090', 24_564, 1008, 165, 'pcie', 32, 8, ['4090', 'RTX 4090D'], 'smi, sheet'],
+  ['RTX 3090', 24_576, 936, 71, 'pcie', 32, 8, ['3090', 'RTX 3090 Ti'], 'smi, sheet'],
   ['T4', 15_360, 320, 65, 'pcie', 16, 7, [], 'smi, sheet'],
   ['V100 16GB', 16_384, 900, 125, 'nvlink', 150, 7, ['V100'], 'smi, sheet'],
   ['V100 32GB', 32_768, 900, 125, 'nvlink', 150, 7, [], 'smi, sheet'],
@@ -101,13 +101,16 @@ export function describeGpu(name: string, memoryMiB: number): Gpu {
   };
 }
 
+/** `80GB`, `96 GB` or `80G` at the end of a name; `A10G` is none. */
+const SIZE = /\(?(?<![A-Za-z\d])(\d{2,3})\s*g(?:i?b)?\b\)?/i;
+
 /** `H20-96GB` when no row is called so: the name without its size, and the size within a tenth. */
 function findBySize(name: string): number {
-  const size = /(\d{2,3})\s*gi?b?/i.exec(name);
-  const bare = plainOf(name.replace(/\(?\d{2,3}\s*gi?b?\)?.*/i, ''));
+  const size = SIZE.exec(name);
+  const bare = plainOf(size === null ? name : name.slice(0, size.index));
   if (bare === '') return -1;
   return ROWS.findIndex(([own, memoryMiB, , , , , , others]) => {
-    const isSame = [own, ...others].some((one) => plainOf(one.replace(/\s*\d+GB/, '')) === bare);
+    const isSame = [own, ...others].some((one) => plainOf(one.replace(SIZE, '')) === bare);
     return isSame && (size === null || Math.abs(memoryMiB / 1024 / Number(size[1]) - 1) < 0.1);
   });
 }
@@ -118,6 +121,7 @@ const NOISE =
 function plainOf(name: string): string {
   return name
     .toLowerCase()
+    .replace(/^\s*\d+\s*[x×*]\s*/, '')
     .replace(NOISE, '')
     .replaceAll(/[^a-z0-9]/g, '');
 }

@@ -110,3 +110,31 @@ it('from nothing but the config: weights within 1 percent, and the hierarchical 
   expect(said.hostCache.tokens).toBe(683_060);
   expect(said.hostCache.GiBTotal).toBeCloseTo((8 * 48e9) / 2 ** 30, 2);
 });
+
+describe('any subset of the facts', () => {
+  it.each<[string, Record<string, number>, number]>([
+    ['weights alone', { weightsGiBPerGpu: 72.33 }, 0.05],
+    ['free before the load alone', { freeBeforeLoadGiB: 94.04 }, 0.1],
+    ['free after it alone', { freeAfterLoadGiB: 21.71 }, 0.02],
+    ['before and after', { freeBeforeLoadGiB: 94.04, freeAfterLoadGiB: 21.71 }, 0.002],
+    ['the pool alone', { poolGiB: 10.42 }, 0.002],
+    [
+      'all of them',
+      { weightsGiBPerGpu: 72.33, freeBeforeLoadGiB: 94.04, freeAfterLoadGiB: 21.71, poolGiB: 10.42, graphsGiB: 3.3 },
+      0.002,
+    ],
+  ])('%s', (_, given, width) => {
+    const said = plan(wordsOf(0.88, 'bf16'), [factsOf(given)]);
+    expect(Math.abs(said.poolTokens / 159_277 - 1)).toBeLessThan(width);
+    expect(said.poolTokensRange.low).toBeLessThanOrEqual(159_277);
+    expect(said.poolTokensRange.high).toBeGreaterThanOrEqual(159_277);
+    expect(said.sources.join()).toContain('measured: test');
+  });
+
+  it('what graphs took replaces the guess', () => {
+    const less = plan(wordsOf(0.88, 'bf16'), [factsOf({ weightsGiBPerGpu: 72.33, freeBeforeLoadGiB: 94.04, graphsGiB: 2.3 })]);
+    const more = plan(wordsOf(0.88, 'bf16'), [factsOf({ weightsGiBPerGpu: 72.33, freeBeforeLoadGiB: 94.04, graphsGiB: 3.3 })]);
+    expect(less.freeAfterGraphsGiB - more.freeAfterGraphsGiB).toBeCloseTo(1, 6);
+    expect(more.freeAfterGraphsGiB).toBeCloseTo(5.47, 0);
+  });
+});
