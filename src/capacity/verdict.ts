@@ -31,7 +31,11 @@ export function judgePlan(input: VerdictInput): Judged {
   if (noPool !== '') return say('refuses-to-start', noPool);
   if (free < 0)
     return say('refuses-to-start', `graph capture needs ${gib(-free)} GiB more than is left beside the pool`, unsure(spread));
-  const needs = `one full prefill chunk needs ${gib(need.low)} to ${gib(need.high)} GiB`;
+  // vLLM measures its largest step and sets it aside within the budget.
+  const needs =
+    need.high === 0
+      ? 'the largest step has its memory inside the budget'
+      : `one full prefill chunk needs ${gib(need.low)} to ${gib(need.high)} GiB`;
   if (free < need.low)
     return say('dies-under-load', `${gib(free)} GiB are left after graph capture, and ${needs}`, unsure(spread));
   if (poolTokens < neededTokens)
