@@ -3,6 +3,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { makeProject } from '../support/cli.ts';
+import { lookalikeProject } from '../support/lookalike-project.ts';
+import { readShardLines } from '../support/run-folder.ts';
 import { startHubServer } from '../support/hub-server.ts';
 
 /** Kimi-K2.5 on eight cards of 96 GB: weights and free memory as a log of that machine prints them. */
@@ -199,6 +201,21 @@ test('a model of one’s own is planned from its folder, and a field that is mis
   const missing = await plan(['plan', '--engine', 'vllm', '--model', 'my-model', '--gpu', 'H100', '--json']);
   expect(missing.code).toBe(2);
   expect(missing.json().error?.message).toContain('num_hidden_layers');
+});
+
+test('a run that has begun says how long its answers are', async () => {
+  const project = await lookalikeProject({ prompts: 30 });
+  const ran = await project.aerie(['run', 'run.yaml']);
+  expect(ran.code, ran.stderr).toBe(0);
+  const args = ['--workload', 'run.yaml', '--facts', FACTS, '--json', ...FLAGS, '--mem-fraction-static', '0.88'];
+  const planned = await project.aerie([...STORY, ...args]);
+  const { workload, played } = planned.json().data;
+  expect(workload).toEqual({ source: '30 answers of run r', requests: 30, isGiven: true });
+  const written = readShardLines(project.runFolder, 'B1').flatMap(({ turns }) => turns.map(({ usage }) => usage.completion));
+  expect(played.generatedTokens).toBe(written.reduce((sum, tokens) => sum + tokens, 0));
+  // A whole run of more requests like these takes longer in proportion.
+  const more = await project.aerie([...STORY, '--requests', '3000', ...args]);
+  expect(more.json().data.played.generatedTokens).toBeCloseTo(100 * played.generatedTokens, 0);
 });
 
 test('a model of the hub is planned from its config, without a weight, and again from the cache when the hub is gone', async () => {
