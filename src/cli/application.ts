@@ -2,7 +2,7 @@
 import { buildApplication, buildCommand, buildRouteMap, type FlagParametersForType } from '@stricli/core';
 import { AERIE_VERSION } from '../base/version.ts';
 import type { CliContext } from './cli-context.ts';
-import type { CheckFlags, CommonFlags, ExportFlags, InitFlags, PlanFlags, RunFlags } from './flags.ts';
+import type { CheckFlags, CommonFlags, DiagnoseFlags, ExportFlags, InitFlags, PlanFlags, RunFlags } from './flags.ts';
 
 const json: FlagParametersForType<CommonFlags, CliContext> = {
   json: { kind: 'boolean', brief: 'Print one JSON document on stdout', default: false },
@@ -295,6 +295,36 @@ const doctorCommand = buildCommand<CommonFlags, [string?], CliContext>({
   },
 });
 
+const diagnoseCommand = buildCommand<DiagnoseFlags, string[], CliContext>({
+  loader: async () => (await import('./commands/diagnose.ts')).diagnose,
+  parameters: {
+    flags: {
+      ...json,
+      now: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief: 'The time by the log’s own clock, to judge silence; "now" takes this machine’s',
+        placeholder: 'TIME',
+      },
+    },
+    positional: {
+      kind: 'array',
+      parameter: {
+        parse: String,
+        brief: 'A server’s log, plain or gzip; - reads a pipe; several are its ranks',
+        placeholder: 'LOG',
+      },
+      minimum: 1,
+    },
+  },
+  docs: {
+    brief: 'What state a server is in by its log, why, and what to do; exit code 1 when it is not well',
+    fullDescription:
+      'Reads the whole log; asks no server. docs/diagnosis.md has a page for each cause.\n\nExample: aerie diagnose server.log --now now',
+  },
+});
+
 const explainCommand = buildCommand<CommonFlags, [string?], CliContext>({
   loader: async () => (await import('./commands/explain.ts')).explain,
   parameters: {
@@ -320,6 +350,7 @@ const commands = {
   init: initCommand,
   plan: planCommand,
   doctor: doctorCommand,
+  diagnose: diagnoseCommand,
   explain: explainCommand,
 };
 

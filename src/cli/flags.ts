@@ -31,6 +31,10 @@ export interface CheckFlags extends CommonFlags {
   readonly benchmarks?: string;
 }
 
+export interface DiagnoseFlags extends CommonFlags {
+  readonly now?: string;
+}
+
 export interface InitFlags extends CommonFlags {
   readonly from?: string;
   readonly run?: string;

@@ -57,6 +57,7 @@ export class LogFactsReader {
     retractions: 0,
     samples: [],
   };
+  #supposed: LoggedEngine | undefined;
   #samples: LoadSample[] = [];
   #seen = 0;
   #keepEvery = 1;
@@ -65,17 +66,34 @@ export class LogFactsReader {
     if (engine !== undefined) this.#facts.engine = engine;
   }
 
-  /** One line, without its line feed. Returns what it says, undefined where it is a line that Aerie does not read. */
-  add(raw: string): { readonly line: LogLine; readonly event: LogEvent | undefined } {
-    this.#facts.lines += 1;
+  /**
+   * One line, without its line feed. Returns what it says, undefined where it is a line that Aerie does not read.
+   * `number`: its place in the log, where lines that say nothing were left out.
+   */
+  add(raw: string, number = this.#facts.lines + 1): { readonly line: LogLine; readonly event: LogEvent | undefined } {
+    this.#facts.lines = number;
     const line = peelLine(raw);
     const event = this.#parse(line.message);
     if (event !== undefined) this.#take(event);
     return { line, event };
   }
 
+  /** What a line says, without taking it into account. */
+  look(raw: string): LogEvent | undefined {
+    const { message } = peelLine(raw);
+    const { engine } = this.#facts;
+    if (engine !== undefined) return engine === 'sglang' ? parseSglangMessage(message) : parseVllmMessage(message);
+    return parseSglangMessage(message) ?? parseVllmMessage(message);
+  }
+
+  /** What the look of a line says about who wrote it; a figure that only one engine prints says it better. */
+  suppose(engine: LoggedEngine): void {
+    this.#supposed ??= engine;
+  }
+
   read(): LogFacts {
-    return { ...this.#facts, samples: this.#samples };
+    const engine = this.#facts.engine ?? this.#supposed;
+    return { ...this.#facts, ...(engine === undefined ? {} : { engine }), samples: this.#samples };
   }
 
   #parse(message: string): LogEvent | undefined {

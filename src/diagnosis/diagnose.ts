@@ -1,0 +1,64 @@
+/**
+ * Logs of one server → what state it is in, why, and what to do. Pure: bytes go in by `LogReader`, `diagnose` decides.
+ * Promises: the same account gives the same verdict; a healthy log is `none`; a cause that is not known is `unknown`.
+ */
+import type { Account, Sighting } from './account.ts';
+import { hypothesise } from './hypotheses.ts';
+import { judge, type Judgement, type JudgeOptions } from './judge.ts';
+import { mergeAccounts } from './merge-ranks.ts';
+import type { LogFacts } from './log-facts.ts';
+import type { Evidence, Remedy, Verdict } from './verdict.ts';
+
+export interface NamedAccount {
+  /** '' where only one file was read. */
+  readonly file: string;
+  readonly account: Account;
+}
+
+export interface DiagnoseOptions extends JudgeOptions {
+  /** Asks the capacity model about a remedy: a sentence to add, or nothing. */
+  readonly checkRemedy?: (remedy: Remedy, facts: LogFacts) => string | undefined;
+}
+
+const CLOCK = 'Silence was not judged: give --now (the time by the log’s own clock) to have it judged.';
+
+export function diagnose(logs: readonly NamedAccount[], options: DiagnoseOptions = {}): Verdict {
+  const merged = mergeAccounts(logs);
+  const judgement = judge(merged.account, options);
+  const { state, rule, confidence, phase } = judgement;
+  const { facts, progress } = merged.account;
+  return {
+    state,
+    phase,
+    ...(state === 'initializing' && progress !== undefined ? { progress } : {}),
+    cause: rule.code,
+    title: rule.title,
+    confidence,
+    evidence: judgement.evidence.map((sighting) => evidenceOf(sighting, merged.fileOf)),
+    remedy: remedyOf(judgement, facts, options.checkRemedy),
+    restartSameFlagsHelps: rule.restartSameFlagsHelps,
+    notes: notesOf(judgement, merged.account, options),
+    hypotheses: hypothesise(merged.account, judgement, options),
+    facts,
+  };
+}
+
+function remedyOf({ rule, numbers }: Judgement, facts: LogFacts, check: DiagnoseOptions['checkRemedy']): Remedy {
+  const remedy = rule.remedy({ facts, numbers });
+  const added = check?.(remedy, facts);
+  return added === undefined ? remedy : { ...remedy, text: `${remedy.text} ${added}` };
+}
+
+function evidenceOf(sighting: Sighting, fileOf: (sighting: Sighting) => string): Evidence {
+  const file = fileOf(sighting);
+  return { line: sighting.line, text: sighting.text.slice(0, 500), ...(file === '' ? {} : { file }) };
+}
+
+function notesOf({ notes, state }: Judgement, account: Account, { now }: DiagnoseOptions): string[] {
+  const all = [...notes];
+  if (account.startsBefore > 0) all.push(`The log holds ${account.startsBefore + 1} starts; this is about the last one.`);
+  if (now === undefined && state !== 'crashed' && state !== 'hung') all.push(CLOCK);
+  if (now !== undefined && account.lastAt === undefined)
+    all.push('The log’s lines have no times, so its silence cannot be measured by them.');
+  return all;
+}

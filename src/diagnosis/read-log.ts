@@ -1,0 +1,262 @@
+/**
+ * Bytes of one log → an account of what it shows. Pure: no file, no clock. Memory does not grow with the log.
+ * Promises: the whole log is read, never a tail; an unknown line is kept in count and never fatal; a later start of the server in
+ * the same log begins the account anew.
+ */
+import type { LogEvent } from '../engine/log-event.ts';
+import type { Account, Sighting } from './account.ts';
+import { LogFactsReader, type LoggedEngine } from './log-facts.ts';
+import { readTime } from './log-time.ts';
+import { richness, spansNodes, supposeEngine } from './line-hints.ts';
+import { SignReader } from './read-signs.ts';
+import { type FoundLine, LineScan } from './scan-lines.ts';
+import { beginsRecord, brokenParts, partsBelow, splitRecords } from './join-wrapped.ts';
+import { matchSign } from './sign.ts';
+import { FindingTrack } from './track-findings.ts';
+import { PhaseTrack } from './track-phase.ts';
+import { WorkTrack } from './track-work.ts';
+import type { Phase } from './verdict.ts';
+import { watch, type Watched } from './watch.ts';
+
+/** Readings read in full at the beginning of a log, and every how many after that. */
+const WORK_READ = 4000;
+const WORK_EVERY = 16;
+
+export interface ReadOptions {
+  readonly now?: number;
+  readonly engine?: LoggedEngine;
+}
+
+export class LogReader {
+  readonly #options: ReadOptions;
+  readonly #scan: LineScan;
+  readonly #watched = watch().watched;
+  #figures: LogFactsReader;
+  #phase = new PhaseTrack();
+  #work = new WorkTrack();
+  #findings = new FindingTrack();
+  #notices: Sighting[] = [];
+  #noticesInAll = 0;
+  #lastProgress: Sighting | undefined;
+  #graphs: Sighting | undefined;
+  #isMultiNode = false;
+  #communicators: Sighting | undefined;
+  #nccl: Sighting | undefined;
+  #hasLoaded = false;
+  #openTraceback: Sighting | undefined;
+  #harmless: Sighting[] = [];
+  #recognised = 0;
+  #startsBefore = 0;
+  #at: number | undefined;
+  #timedLine = 0;
+  readonly #signs = new SignReader();
+  #workSeen = 0;
+  /** The last readings that were passed over, to be read at the end. */
+  #skipped: { line: number; text: string }[] = [];
+
+  constructor(options: ReadOptions = {}) {
+    this.#options = options;
+    this.#figures = new LogFactsReader(options.engine);
+    this.#scan = new LineScan(watch().anchors, (found) => this.#take(found));
+  }
+
+  feed(chunk: Uint8Array): void {
+    this.#scan.feed(chunk);
+  }
+
+  end(): Account {
+    const { lines, tail } = this.#scan.end();
+    for (const { line, text } of this.#skipped) this.#readWork(line, text);
+    const { phase, began, hasEnded, progress, secondsEach, lastBar, compiling, ready } = this.#phase;
+    return {
+      facts: { ...this.#figures.read(), lines },
+      lines,
+      recognised: this.#recognised,
+      tail,
+      lastAt: this.#lastTime(tail),
+      ...{ phase, phaseBegan: began, phaseEnded: hasEnded, progress, secondsEach, lastBar, compiling, ready },
+      work: this.#work.work,
+      answers: this.#work.answers(),
+      retractions: this.#work.retractions,
+      notices: this.#notices,
+      noticesInAll: this.#noticesInAll,
+      lastProgress: this.#lastProgress,
+      graphs: this.#graphs,
+      isMultiNode: this.#isMultiNode,
+      communicators: this.#communicators,
+      nccl: this.#nccl,
+      hasLoaded: this.#hasLoaded,
+      found: this.#findings.found,
+      deaths: this.#findings.deaths,
+      lifeAfter: this.#findings.lifeAfter(),
+      openTraceback: this.#openTraceback,
+      harmless: this.#harmless,
+      startsBefore: this.#startsBefore,
+    };
+  }
+
+  #take(found: FoundLine): void {
+    const watched = found.anchors.flatMap((anchor) => this.#watched[anchor] ?? []);
+    if (watched.every(({ kind }) => kind === 'work') && this.#passOver(found)) return;
+    this.#recognised += 1;
+    const sighting = this.#see(found);
+    const kinds = new Set(watched.map(({ kind }) => kind));
+    const engine = supposeEngine(sighting.text);
+    if (engine !== undefined) this.#figures.suppose(engine);
+    if (kinds.has('figures') || kinds.has('work')) this.#read(found, sighting);
+    if (kinds.has('answer')) this.#answer(sighting);
+    if (kinds.has('nodes')) this.#isMultiNode ||= spansNodes(brokenParts(found, sighting.text).join(''));
+    if (kinds.has('nccl')) this.#nccl = sighting;
+    if (kinds.has('communicators')) this.#communicators = sighting;
+    if (kinds.has('notice')) this.#notice(sighting);
+    if (kinds.has('compiling')) this.#phase.compile(sighting);
+    if (kinds.has('harmless') && this.#harmless.length < 20) this.#harmless.push(sighting);
+    if (kinds.has('traceback')) this.#openTraceback ??= sighting;
+    this.#mark(watched, sighting);
+    this.#signs.read(watched, found, sighting, { phase: this.#phaseNow(), findings: this.#findings });
+  }
+
+  #see(found: FoundLine): Sighting {
+    const text = found.text();
+    let at = readTime(text, this.#timeContext());
+    if (at === undefined && found.line - this.#timedLine > 1) {
+      for (const above of found.before(30)) {
+        at = readTime(above, this.#timeContext());
+        if (at !== undefined) break;
+      }
+    }
+    if (at !== undefined) {
+      this.#at = at;
+      this.#timedLine = found.line;
+    }
+    return { line: found.line, text, at: at ?? this.#at };
+  }
+
+  #timeContext() {
+    return {
+      ...(this.#at === undefined ? {} : { before: this.#at }),
+      ...(this.#options.now === undefined ? {} : { now: this.#options.now }),
+    };
+  }
+
+  #lastTime(tail: readonly { text: string }[]): number | undefined {
+    for (let back = tail.length - 1; back >= 0; back--) {
+      const at = readTime(tail[back]?.text ?? '', this.#timeContext());
+      if (at !== undefined) return at;
+    }
+    return this.#at;
+  }
+
+  #progress(sighting: Sighting): void {
+    this.#lastProgress = sighting;
+    this.#notices = [];
+    if (!this.#findings.found.length && !this.#findings.deaths.length) this.#openTraceback = undefined;
+  }
+
+  #read(found: FoundLine, sighting: Sighting): void {
+    for (const record of splitRecords(this.#whole(found, sighting.text))) {
+      const event = this.#figures.look(record);
+      if (event?.kind === 'decode' || event?.kind === 'prefill') this.#readWork(found.line, record);
+      else if (this.#figures.add(record, found.line).event !== undefined && event !== undefined)
+        this.#event(event, { ...sighting, text: record });
+    }
+  }
+
+  /** The line, with what a terminal broke off it where more can be read from the whole. */
+  #whole(found: FoundLine, text: string): string {
+    const parts = beginsRecord(text) ? partsBelow(found, text) : brokenParts(found, text);
+    if (parts.length === 1) return text;
+    const candidates = [text, parts.join(''), parts.join(' ')];
+    const rich = candidates.map((one) => richness(this.#figures.look(one), one));
+    return candidates[rich.indexOf(Math.max(...rich))] ?? text;
+  }
+
+  #event(event: LogEvent, sighting: Sighting): void {
+    if (event.kind === 'weights-progress' || event.kind === 'graphs-progress') {
+      const marker = {
+        phase: event.kind === 'weights-progress' ? 'weight-loading' : 'cuda-graph-capture',
+        signs: [],
+        isWeak: true,
+      } as const;
+      if (this.#phase.mark(marker, sighting) && this.#phase.bar(event.done, event.of, sighting)) this.#progress(sighting);
+    } else if (event.kind === 'ready') this.#ready(sighting);
+    else if (event.kind === 'retraction') this.#work.retract(sighting);
+    else if (event.kind === 'graphs-end') this.#graphs = sighting;
+    else if (event.kind === 'weights-end') this.#hasLoaded = true;
+    else if (event.kind === 'arguments') this.#isMultiNode ||= Number(event.values['nnodes'] ?? 1) > 1;
+  }
+
+  /** Uvicorn's "Application startup complete" is readiness in vLLM, and comes before the warm-up request in SGLang. */
+  #ready(sighting: Sighting): void {
+    const { engine } = this.#figures.read();
+    const isOwnWord = /fired up and ready/i.test(sighting.text);
+    const isSglang = engine === 'sglang';
+    if (!isOwnWord && isSglang) return;
+    this.#phase.beReady(sighting);
+    this.#findings.live(sighting, true);
+    this.#progress(sighting);
+  }
+
+  #passOver(found: FoundLine): boolean {
+    this.#workSeen += 1;
+    if (this.#workSeen < WORK_READ || this.#workSeen % WORK_EVERY === 0) return false;
+    this.#skipped.push({ line: found.line, text: found.latin() });
+    if (this.#skipped.length > 2 * WORK_EVERY) this.#skipped.shift();
+    return true;
+  }
+
+  #readWork(line: number, record: string): void {
+    const { event } = this.#figures.add(record, line);
+    if (event?.kind !== 'decode' && event?.kind !== 'prefill') return;
+    const sighting = { line, text: record, at: readTime(record, this.#timeContext()) ?? this.#at };
+    const isWork = this.#work.reading(event, sighting, this.#phase.ready === undefined && this.#phase.phase !== '');
+    if (event.kind === 'prefill' && this.#phase.ready === undefined)
+      this.#phase.mark({ phase: 'warmup', signs: [], isWeak: true }, sighting);
+    // The health check generates one token, and only once the server says of itself that it is up.
+    if (event.kind === 'prefill' && event.newTokens <= 1 && event.running === 0) this.#phase.beReady(sighting);
+    if (!isWork) return;
+    this.#findings.live(sighting);
+    this.#progress(sighting);
+  }
+
+  #answer(sighting: Sighting): void {
+    const status = this.#work.answer(sighting, this.#phase.ready !== undefined);
+    if (status === undefined || status >= 300) return;
+    this.#findings.live(sighting);
+    this.#progress(sighting);
+  }
+
+  #notice(sighting: Sighting): void {
+    this.#noticesInAll += 1;
+    if (this.#notices.length < 100) this.#notices.push(sighting);
+  }
+
+  #mark(watched: readonly Watched[], sighting: Sighting): void {
+    for (const one of watched) {
+      if (one.kind !== 'marker' || matchSign(one.sign, sighting.text) === undefined) continue;
+      if (one.marker.phase === 'argument-parsing') this.#beginAnew();
+      const before = this.#phase.phase;
+      if (this.#phase.mark(one.marker, sighting) && (before !== this.#phase.phase || one.marker.phase === 'torch-compile'))
+        this.#progress(sighting);
+    }
+  }
+
+  /** The same log, another start: after one that ended or was serving. */
+  #beginAnew(): void {
+    if (this.#findings.deaths.length + this.#findings.found.length === 0 && this.#phase.ready === undefined) return;
+    this.#startsBefore += 1;
+    this.#phase = new PhaseTrack();
+    this.#work = new WorkTrack();
+    this.#findings = new FindingTrack();
+    this.#notices = [];
+    this.#noticesInAll = 0;
+    this.#lastProgress = undefined;
+    this.#graphs = undefined;
+    this.#openTraceback = undefined;
+  }
+
+  #phaseNow(): Phase | '' {
+    const hasServed = this.#phase.ready !== undefined || this.#work.work.some(({ isProbe }) => !isProbe);
+    return hasServed ? 'serving' : this.#phase.phase;
+  }
+}

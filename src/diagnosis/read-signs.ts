@@ -1,0 +1,82 @@
+/** Which rules and endings a line fits, and how closely. Pure but for counting how often each sign was read. */
+import { peelLine } from '../engine/log-envelope.ts';
+import type { Found, Sighting } from './account.ts';
+import { brokenParts } from './join-wrapped.ts';
+import { NEAR_LINES, phaseOfFrames } from './line-hints.ts';
+import { phaseOrder } from './phases.ts';
+import type { FoundLine } from './scan-lines.ts';
+import { matchSign } from './sign.ts';
+import type { FindingTrack } from './track-findings.ts';
+import type { Phase } from './verdict.ts';
+import type { CompiledRule, Watched } from './watch.ts';
+
+/** Shown as evidence. */
+const LONGEST_EVIDENCE = 500;
+/** A sign that comes a thousand times is read no more: it has said what it says. */
+const READ_OF_EACH = 1000;
+
+export class SignReader {
+  readonly #seen = new Map<Watched, number>();
+
+  read(
+    watched: readonly Watched[],
+    found: FoundLine,
+    sighting: Sighting,
+    context: { phase: Phase | ''; findings: FindingTrack },
+  ): void {
+    const candidates: Found[] = [];
+    let joined: string | undefined;
+    for (const one of watched) {
+      if ((one.kind !== 'sign' && one.kind !== 'death') || this.#isTired(one)) continue;
+      let numbers = matchSign(one.sign, sighting.text);
+      // What makes it another sign may stand on the other side of the break.
+      if (numbers === undefined || one.sign.not !== undefined) {
+        joined ??= brokenParts(found, sighting.text).join('');
+        numbers = matchSign(one.sign, joined);
+      }
+      if (numbers === undefined) continue;
+      if (one.kind === 'death') context.findings.die(evidence(sighting));
+      else {
+        const fit = fitOf(one.rule, found, sighting, context.phase);
+        if (fit > 0)
+          candidates.push(candidate(one.rule, sighting, { numbers, fit, phase: context.phase || phaseOfFrames(found) }));
+      }
+    }
+    if (candidates.length > 0) context.findings.take(withAllNumbers(candidates));
+  }
+
+  #isTired(one: Watched): boolean {
+    const count = (this.#seen.get(one) ?? 0) + 1;
+    this.#seen.set(one, count);
+    return count > READ_OF_EACH;
+  }
+}
+
+function candidate({ rule, place }: CompiledRule, sighting: Sighting, more: Pick<Found, 'numbers' | 'fit' | 'phase'>): Found {
+  const { who } = peelLine(sighting.text.slice(0, 300));
+  return { ...evidence(sighting), ...more, rule, place, who };
+}
+
+/** 0: the rule does not count here. */
+function fitOf({ rule, near, unlessNear }: CompiledRule, found: FoundLine, { text }: Sighting, phase: Phase | ''): number {
+  if (rule.where === undefined && unlessNear === undefined) return 1;
+  const around = [...found.before(NEAR_LINES).reverse(), text, ...found.after()].join('\n');
+  if (unlessNear?.test(around) === true) return 0;
+  if (rule.where === undefined) return 1;
+  if (near?.test(around) === true) return 3;
+  return phase !== '' && rule.where.phases?.some((one) => phaseOrder(one) === phaseOrder(phase)) === true ? 2 : 0;
+}
+
+/** One rule may know a line by several signs, of which only one reads its numbers. */
+function withAllNumbers(candidates: readonly Found[]): Found[] {
+  const rules = new Map<number, Found>();
+  for (const found of candidates) {
+    const known = rules.get(found.place);
+    rules.set(found.place, known === undefined ? found : { ...known, numbers: { ...known.numbers, ...found.numbers } });
+  }
+  return [...rules.values()];
+}
+
+function evidence(sighting: Sighting): Sighting {
+  return { ...sighting, text: sighting.text.slice(0, LONGEST_EVIDENCE) };
+}

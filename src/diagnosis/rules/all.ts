@@ -1,0 +1,34 @@
+/** Every rule. Where two fit the same line equally well, the earlier one counts: the special before the general. */
+import type { Rule } from '../rule.ts';
+import { COMMUNICATION_RULES } from './communication.ts';
+import { ENDING_RULES, NONE, UNKNOWN } from './endings.ts';
+import { ENVIRONMENT_RULES } from './environment.ts';
+import { GPU_RULES } from './gpu.ts';
+import { LOAD_RULES } from './load.ts';
+import { MODEL_RULES } from './model-files.ts';
+import { ANY_OUT_OF_MEMORY, OUT_OF_MEMORY_RULES } from './out-of-memory.ts';
+import { POOL_RULES } from './pool.ts';
+import { START_MEMORY_RULES } from './start-memory.ts';
+import { WAITING_RULES } from './waiting.ts';
+
+export const FAMILIES: readonly { readonly title: string; readonly rules: readonly Rule[] }[] = [
+  { title: 'Memory at the start', rules: START_MEMORY_RULES },
+  { title: 'GPU out of memory, by where', rules: [...OUT_OF_MEMORY_RULES, ANY_OUT_OF_MEMORY] },
+  { title: 'The KV pool while serving', rules: POOL_RULES },
+  { title: 'GPU, driver, kernels', rules: GPU_RULES },
+  { title: 'Machine and installation', rules: ENVIRONMENT_RULES },
+  { title: 'Flags and model files', rules: MODEL_RULES },
+  { title: 'Between ranks and nodes', rules: COMMUNICATION_RULES },
+  { title: 'Starts that wait', rules: WAITING_RULES },
+  { title: 'Servers at work', rules: LOAD_RULES },
+  { title: 'How servers end', rules: ENDING_RULES },
+  { title: 'Neither', rules: [NONE, UNKNOWN] },
+];
+
+export const RULES: readonly Rule[] = FAMILIES.flatMap(({ rules }) => rules);
+
+/** The rule of a code; of several with one code, the one that leads to the state asked for. */
+export function ruleOf(code: string, state?: Rule['state']): Rule {
+  const rules = RULES.filter((rule) => rule.code === code);
+  return rules.find((rule) => rule.state === state) ?? rules[0] ?? UNKNOWN;
+}

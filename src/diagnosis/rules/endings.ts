@@ -1,0 +1,157 @@
+/**
+ * How servers end: wrappers and echoes, which prove that it ended and seldom why. They lose to every other cause.
+ */
+import { advise, type Rule, setFlag } from '../rule.ts';
+
+export const ENDING_RULES: readonly Rule[] = [
+  {
+    code: 'scheduler-stuck-watchdog',
+    title: 'the watchdog killed a forward pass that took too long',
+    state: 'crashed',
+    weight: 'symptom',
+    signs: [
+      { text: 'Scheduler watchdog timeout', not: ['self.soft=True'] },
+      { text: 'Watchdog timeout (self.watchdog_timeout', not: ['self.soft=True'] },
+    ],
+    phase: 'serving',
+    restartSameFlagsHelps: null,
+    remedy: ({ facts }) => ({
+      flag: '--watchdog-timeout',
+      value: String(2 * Number(facts.arguments['watchdog_timeout'] ?? 300)),
+      text: 'Read the stacks printed above it. If a kernel was being compiled, delete a half-built cache (~/.cache/flashinfer, ~/.cache/torch_extensions) and raise --watchdog-timeout for the first start; if ranks wait for each other, look for Xid in dmesg. Then start again.',
+    }),
+    meaning:
+      'SGLang ends a server whose batch made no progress for the time of --watchdog-timeout: a kernel or a collective hangs, or a first compilation took longer.',
+    mistakenFor: 'a missing py-spy: that only spoils the stack dump, not the server',
+    example: 'Watchdog timeout (self.watchdog_timeout=300)',
+  },
+  {
+    code: 'detokenizer-crash',
+    title: 'the detokenizer ended',
+    state: 'crashed',
+    weight: 'symptom',
+    signs: ['DetokenizerManager hit an exception'],
+    phase: 'serving',
+    restartSameFlagsHelps: true,
+    remedy: advise('Give each request an id of its own, upgrade, and start again.'),
+    meaning: 'The process that turns ids into text stopped: ids outside the vocabulary, an id used twice, or no memory.',
+    mistakenFor: 'a fault of the scheduler',
+    example: 'DetokenizerManager hit an exception: Traceback (most recent call last):',
+  },
+  {
+    code: 'weights-barrier-timeout',
+    title: 'some ranks did not finish loading in time',
+    state: 'crashed',
+    weight: 'symptom',
+    signs: ["but there are other ranks that didn't finish loading"],
+    phase: 'weight-loading',
+    restartSameFlagsHelps: true,
+    remedy: setFlag(
+      '--model-loader-extra-config',
+      '{"enable_multithread_load": true, "num_threads": 16}',
+      'If a rank failed, its own error stands above. If the disk is slow, start again (files are cached now), load with several threads, or move the model to a local disk.',
+    ),
+    meaning: 'The ranks wait for each other at the end of the load, for 300 s or 480 s. One is slow or dead.',
+    mistakenFor: 'an out of memory, because the message names it as a possibility',
+    example:
+      "ValueError: TP rank 1 could finish the model loading, but there are other ranks that didn't finish loading. It is likely due to unexpected failures (e.g., OOM) or a slow node.",
+  },
+  {
+    code: 'segmentation-fault',
+    title: 'a process of the engine died of a segmentation fault',
+    state: 'crashed',
+    weight: 'symptom',
+    signs: ['Segmentation fault', 'exit code: -11', 'exitcode: -11', 'SIGSEGV', 'exit code 139'],
+    restartSameFlagsHelps: null,
+    remedy: advise(
+      'Look at the native stack above it; reinstall engine, torch and kernels as one set; try without graphs and without custom all-reduce.',
+    ),
+    meaning: 'Native code read an address that is not there.',
+    mistakenFor: 'a lack of memory',
+    example: 'Fatal Python error: Segmentation fault',
+  },
+  {
+    code: 'engine-core-init-failed',
+    title: 'the engine ended during its start, and the cause stands above',
+    state: 'crashed',
+    weight: 'wrapper',
+    signs: [
+      'Engine core initialization failed. See root cause above',
+      'Engine core initialization failed',
+      'EngineCore failed to start',
+      'Engine process failed to start',
+      'WorkerProc initialization failed',
+      'WorkerProc failed to start',
+    ],
+    restartSameFlagsHelps: false,
+    remedy: advise(
+      'Read upwards to the first error of the process that failed; if the log begins later, take its whole output (2>&1, from the first line).',
+    ),
+    meaning: 'The web server reports that its engine process did not start. That is all it knows.',
+    mistakenFor: 'the cause itself',
+    example: "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': 1}",
+  },
+];
+
+/** Proofs that the server, or a part it cannot live without, ended; they name no cause. */
+export const DEATHS: readonly string[] = [
+  'Scheduler hit an exception',
+  'TokenizerManager hit an exception',
+  'DataParallelController hit an exception',
+  'Received sigquit from a child process',
+  'SIGQUIT received.',
+  'Subprocess {} crashed with exit code',
+  'scheduler is dead. Please check',
+  'died during initialization',
+  'Initialization failed. warmup error',
+  'Initialization failed. Please see the error',
+  'EngineCore encountered a fatal error',
+  'EngineCore encountered an issue',
+  'EngineDeadError',
+  'AsyncEngineDeadError',
+  'WorkerProc hit an exception',
+  'died unexpectedly',
+  'Engine loop has died',
+  'Background loop has errored already',
+  'Engine background task failed',
+  'engine is already dead',
+  'MQLLMEngine is already dead',
+  'Fatal Python error',
+  'terminate called after throwing',
+  'Application startup failed. Exiting',
+  '(core dumped)',
+  'Process EngineCore',
+  'in run_engine_core',
+  'in run_scheduler_process',
+  'Process group watchdog thread terminated with exception',
+  'To avoid data inconsistency, we are taking the entire process down',
+];
+
+export const UNKNOWN: Rule = {
+  code: 'unknown',
+  title: 'no rule explains this log',
+  state: 'crashed',
+  weight: 'wrapper',
+  signs: [],
+  restartSameFlagsHelps: null,
+  remedy: advise(
+    'Take the whole log from the first line of the start (2>&1), every rank’s, and the kernel’s (dmesg | grep -i -e xid -e oom); ask the engine’s issues for the first error in it.',
+  ),
+  meaning:
+    'Something is wrong and no known cause fits. What was looked at is listed with the answer; the nearest guess is not given.',
+  mistakenFor: 'a healthy server',
+  example: '',
+};
+
+export const NONE: Rule = {
+  code: 'none',
+  title: 'nothing is wrong',
+  state: 'ready',
+  weight: 'root',
+  signs: [],
+  restartSameFlagsHelps: null,
+  remedy: advise('Nothing to do.'),
+  meaning: 'The log is that of a healthy server, whatever warnings, import errors or tracebacks stand in it.',
+  mistakenFor: 'a fault, because of the word error in a warning',
+  example: '',
+};

@@ -1,0 +1,208 @@
+/**
+ * Bytes of a log → the lines that hold an anchor, in order, with what stands around them. Pure; memory is bounded by the
+ * chunk and the longest line (at most 1 MiB of one line is kept).
+ * Promises: chunks may be cut anywhere; a line is numbered by line feeds; each part between carriage returns is read on its own.
+ */
+import type { AnchorSet } from './anchor-set.ts';
+
+const LF = 10;
+const CR = 13;
+const ESC = 27;
+/** Kept of what was read, for the lines before a line and for the tail. */
+const LOOK_BACK = 16 * 1024;
+const LONGEST_LINE = 2 ** 20;
+/** Lines around one that a wrapped message may continue in: a message of 300 characters in 80 columns. */
+const AROUND = 4;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
+const COLOURS = /\u001b\[[0-9;?]*[A-Za-z]|\u001b\][^\u0007]*\u0007/g;
+
+/** One part of a log line that holds an anchor. Valid only while it is being told. */
+export class FoundLine {
+  readonly line: number;
+  readonly anchors: readonly number[];
+  readonly #buffer: Buffer;
+  readonly #start: number;
+  readonly #end: number;
+
+  constructor(buffer: Buffer, pending: Pending) {
+    this.#buffer = buffer;
+    this.line = pending.line;
+    this.anchors = pending.anchors;
+    this.#start = pending.start;
+    this.#end = pending.end;
+  }
+
+  text(): string {
+    return readable(this.#buffer, this.#start, this.#end);
+  }
+
+  /** The same as single bytes: enough for figures, and much faster. */
+  latin(): string {
+    return this.#buffer.toString('latin1', this.#start, this.#end);
+  }
+
+  /** The lines before this one, nearest first. */
+  before(count: number): string[] {
+    const lines: string[] = [];
+    let end = this.#start - 1;
+    while (lines.length < count && end > 0) {
+      if (end > 0 && this.#buffer[end] === LF && this.#buffer[end - 1] === CR) end -= 1;
+      const start = startOfLine(this.#buffer, end);
+      lines.push(readable(this.#buffer, start, end));
+      end = start - 1;
+    }
+    return lines;
+  }
+
+  after(count = AROUND): string[] {
+    const lines: string[] = [];
+    let start = this.#end;
+    while (lines.length < count && start < this.#buffer.length) {
+      start += this.#buffer[start] === CR && this.#buffer[start + 1] === LF ? 2 : 1;
+      const end = endOfLine(this.#buffer, start);
+      if (end > start) lines.push(readable(this.#buffer, start, end));
+      if (end >= this.#buffer.length) break;
+      start = end;
+    }
+    return lines;
+  }
+}
+
+interface Pending {
+  readonly line: number;
+  readonly part: number;
+  start: number;
+  end: number;
+  readonly anchors: readonly number[];
+}
+
+export class LineScan {
+  readonly #anchors: AnchorSet;
+  readonly #onLine: (found: FoundLine) => void;
+  #buffer: Buffer = Buffer.alloc(0);
+  /** Where in the buffer scanning goes on. */
+  #at = 0;
+  #lineStart = 0;
+  #line = 1;
+  #part = 0;
+  #state = 0;
+  #inEscape = false;
+  #hits: number[] = [];
+  #pending: Pending[] = [];
+  #bytes = 0;
+
+  constructor(anchors: AnchorSet, onLine: (found: FoundLine) => void) {
+    this.#anchors = anchors;
+    this.#onLine = onLine;
+  }
+
+  feed(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    this.#buffer = this.#buffer.length === 0 ? asBuffer(chunk) : Buffer.concat([this.#buffer, chunk]);
+    this.#scan();
+    this.#deliver(false);
+    this.#keepTail();
+  }
+
+  /** The number of lines, and the last ones (oldest first). */
+  end(): { readonly lines: number; readonly bytes: number; readonly tail: readonly { line: number; text: string }[] } {
+    this.#endPart(this.#buffer.length);
+    this.#deliver(true);
+    const texts = readable(this.#buffer, 0, this.#buffer.length).split('\n');
+    const isClosed = texts.at(-1) === '';
+    const lines = this.#bytes === 0 ? 0 : this.#line - (isClosed ? 1 : 0);
+    if (isClosed) texts.pop();
+    const tail = texts.map((text, at) => ({ line: lines - texts.length + 1 + at, text }));
+    return { lines, bytes: this.#bytes, tail };
+  }
+
+  #scan(): void {
+    const buffer = this.#buffer;
+    const { next, firstFound } = this.#anchors;
+    let state = this.#state;
+    for (let at = this.#at; at < buffer.length; at++) {
+      const byte = buffer[at] as number;
+      if (byte > 32) {
+        if (this.#inEscape) {
+          // A colour ends at its letter; `[` only begins it.
+          if (byte >= 64 && byte !== 91) this.#inEscape = false;
+          continue;
+        }
+        state = next[(state << 8) + byte] as number;
+        if (state >= firstFound) this.#hits.push(state);
+        continue;
+      }
+      if (byte === ESC) this.#inEscape = true;
+      else if (byte === LF || byte === CR) {
+        this.#inEscape = false;
+        this.#endPart(at);
+        if (byte === LF) this.#line += 1;
+        this.#lineStart = at + 1;
+      }
+    }
+    this.#state = state;
+    this.#at = buffer.length;
+  }
+
+  #endPart(end: number): void {
+    const start = this.#lineStart;
+    if (this.#hits.length > 0) {
+      const anchors = [...new Set(this.#hits.flatMap((state) => this.#anchors.found(state)))];
+      this.#pending.push({ line: this.#line, part: this.#part, start, end, anchors });
+      this.#hits = [];
+    }
+    if (end > start) this.#part += 1;
+    const oldest = this.#pending[0];
+    if (oldest !== undefined && this.#part - oldest.part > AROUND) this.#deliver(false);
+  }
+
+  /** Tells the lines whose following lines are there; all of them at the end, or when they would leave the buffer. */
+  #deliver(all: boolean): void {
+    while (this.#pending.length > 0) {
+      const first = this.#pending[0] as Pending;
+      const isOld = this.#buffer.length - first.end > LOOK_BACK / 2;
+      if (!all && !isOld && this.#part - first.part <= AROUND) return;
+      this.#pending.shift();
+      this.#onLine(new FoundLine(this.#buffer, first));
+    }
+  }
+
+  #keepTail(): void {
+    const needed = Math.min(this.#lineStart, this.#pending[0]?.start ?? this.#lineStart);
+    let from = Math.max(0, Math.min(this.#buffer.length - LOOK_BACK, needed - LOOK_BACK / 4));
+    from = Math.max(from, this.#buffer.length - LONGEST_LINE);
+    // Begin at a line, so that the tail's first line is whole.
+    if (from > 0) from = Math.min(endOfLine(this.#buffer, from) + 1, this.#buffer.length);
+    if (from > this.#lineStart) from = Math.max(0, this.#buffer.length - LONGEST_LINE);
+    this.#buffer = Buffer.from(this.#buffer.subarray(from));
+    this.#at -= from;
+    this.#lineStart = Math.max(0, this.#lineStart - from);
+    for (const pending of this.#pending) {
+      pending.start = Math.max(0, pending.start - from);
+      pending.end = Math.max(0, pending.end - from);
+    }
+  }
+}
+
+/** As a person reads it: without the colours of a terminal. */
+function readable(buffer: Buffer, start: number, end: number): string {
+  const text = buffer.toString('utf8', start, end);
+  return text.includes('\u001b') ? text.replace(COLOURS, '') : text;
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function startOfLine(buffer: Buffer, end: number): number {
+  let start = end;
+  while (start > 0 && buffer[start - 1] !== LF && buffer[start - 1] !== CR) start -= 1;
+  return start;
+}
+
+function endOfLine(buffer: Buffer, start: number): number {
+  let end = start;
+  while (end < buffer.length && buffer[end] !== LF && buffer[end] !== CR) end += 1;
+  return end;
+}

@@ -1,0 +1,164 @@
+/**
+ * All texts that are looked for in a log, and whose they are. Built once from the rules, the phases and the log grammars. Pure data.
+ */
+import { AnchorSet } from './anchor-set.ts';
+import { COMPILING, MARKERS, type Marker } from './phases.ts';
+import type { Rule } from './rule.ts';
+import { RULES } from './rules/all.ts';
+import { DEATHS } from './rules/endings.ts';
+import { FRAMES } from './rules/out-of-memory.ts';
+import type { Phase } from './verdict.ts';
+import { bareText, type CompiledSign, compileSign, type Sign } from './sign.ts';
+
+/** Lines that `LogFactsReader` reads figures from. */
+const FIGURES = [
+  'ServerArgs(',
+  'LLM API server version',
+  'non-default args',
+  'LLM engine (v',
+  'Load weight begin',
+  'Load weight end',
+  'checkpoint shards:',
+  'Multi-thread loading shards',
+  'Using KV cache dtype',
+  'KV Cache is allocated',
+  'GB host memory',
+  'Memory pool end',
+  'Capturing batches',
+  'cuda graph begin',
+  'cuda graph end',
+  'max_total_num_tokens=',
+  'fired up and ready',
+  'Retract requests',
+  'Decode out of memory happened',
+  'Model loading took',
+  'Available KV cache memory',
+  'GPU KV cache size',
+  '# GPU blocks',
+  '# cuda blocks',
+  'Maximum concurrency for',
+  'Capturing CUDA graphs',
+  'Capturing cudagraph',
+  'Graph capturing finished',
+  'Application startup complete',
+];
+/** Lines that a server at work prints over and over: these are sampled. */
+const WORK = ['Decode batch', 'Prefill batch', 'Avg generation throughput'];
+const NOTICE = 'No available shared memory broadcast block found';
+const NODES = [
+  'nnodes=',
+  '--nnodes',
+  'nNodes ',
+  '--node-rank',
+  'dist_init_addr=',
+  '--dist-init-addr',
+  "nnodes': ",
+  'spans across nodes',
+];
+/** An answer to a request; GET is only ever asked by probes and by people who look. */
+const ANSWERS = ['"POST /', '"GET /health'];
+/** Texts that stand in harmless lines only; a log that holds them is an engine's or its framework's. */
+const HARMLESS = [
+  'Ignore import error',
+  'is over 95% full',
+  'UserWarning:',
+  'FutureWarning:',
+  'destroy_process_group() was not called',
+];
+/** NCCL has begun to set up. */
+const NCCL = ['is using nccl==', 'NCCL INFO', 'NCCL version', 'Init torch distributed begin'];
+/** All ranks reached each other. */
+const COMMUNICATORS = [
+  'Init COMPLETE',
+  'Init torch distributed ends',
+  'Connected all rings',
+  'Connected all trees',
+  'ncclCommInitRank',
+];
+const TRACEBACK = 'Traceback (most recent call last)';
+
+export type Watched =
+  | {
+      readonly kind:
+        | 'figures'
+        | 'work'
+        | 'notice'
+        | 'nodes'
+        | 'answer'
+        | 'compiling'
+        | 'harmless'
+        | 'traceback'
+        | 'communicators'
+        | 'nccl';
+    }
+  | { readonly kind: 'marker'; readonly marker: Marker; readonly sign: CompiledSign }
+  | { readonly kind: 'death'; readonly sign: CompiledSign }
+  | { readonly kind: 'sign'; readonly rule: CompiledRule; readonly sign: CompiledSign };
+
+export interface CompiledRule {
+  readonly rule: Rule;
+  /** Its place in the table: the earlier rule wins a tie. */
+  readonly place: number;
+  readonly near: RegExp | undefined;
+  readonly unlessNear: RegExp | undefined;
+}
+
+export interface Watch {
+  readonly anchors: AnchorSet;
+  /** By the number of the anchor. */
+  readonly watched: readonly (readonly Watched[])[];
+  /** Frames of tracebacks that say where it happened. */
+  readonly frames: readonly { readonly phase: Phase; readonly pattern: RegExp }[];
+}
+
+let built: Watch | undefined;
+
+export function watch(): Watch {
+  built ??= build();
+  return built;
+}
+
+function build(): Watch {
+  const byAnchor = new Map<string, Watched[]>();
+  const add = (anchor: string, watched: Watched) => {
+    const known = byAnchor.get(anchor);
+    if (known === undefined) byAnchor.set(anchor, [watched]);
+    else known.push(watched);
+  };
+  const plain = (
+    texts: readonly string[],
+    kind: 'figures' | 'work' | 'notice' | 'nodes' | 'answer' | 'compiling' | 'harmless' | 'traceback' | 'communicators' | 'nccl',
+  ) => {
+    for (const text of texts) add(bareText(text), { kind });
+  };
+  plain(FIGURES, 'figures');
+  plain(WORK, 'work');
+  plain([NOTICE], 'notice');
+  plain(NODES, 'nodes');
+  plain(ANSWERS, 'answer');
+  plain(COMPILING, 'compiling');
+  plain(HARMLESS, 'harmless');
+  plain([TRACEBACK], 'traceback');
+  plain(COMMUNICATORS, 'communicators');
+  plain(NCCL, 'nccl');
+  for (const marker of MARKERS) for (const sign of marker.signs.map(compiled)) add(sign.anchor, { kind: 'marker', marker, sign });
+  for (const sign of DEATHS.map(compiled)) add(sign.anchor, { kind: 'death', sign });
+  RULES.forEach((rule, place) => {
+    const whole = { rule, place, near: anyOf(rule.where?.near), unlessNear: anyOf(rule.unlessNear) };
+    for (const sign of rule.signs.map(compiled)) add(sign.anchor, { kind: 'sign', rule: whole, sign });
+  });
+  return {
+    anchors: new AnchorSet([...byAnchor.keys()]),
+    watched: [...byAnchor.values()],
+    frames: FRAMES.map(({ phase, texts }) => ({ phase, pattern: anyOf(texts) ?? /^\b$/ })),
+  };
+}
+
+function compiled(sign: string | Sign): CompiledSign {
+  return compileSign(typeof sign === 'string' ? { text: sign } : sign);
+}
+
+function anyOf(texts: readonly string[] | undefined): RegExp | undefined {
+  if (texts === undefined || texts.length === 0) return undefined;
+  return new RegExp(texts.map((text) => compileSign({ text }).pattern.source).join('|'), 'i');
+}
