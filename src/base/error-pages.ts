@@ -77,11 +77,6 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: 'The message has what the network or the hub said. `HF_ENDPOINT` names a mirror.',
     do: 'Give the same command again: files that are whole are not fetched twice. Or download the file by hand and write its path under `from:`.',
   },
-  'log.unreadable': {
-    means: 'A log that was named is not there, is not text, or is a damaged archive. Nothing was judged.',
-    look: 'The message has the path and what reading it answered.',
-    do: 'Give the path of the server’s log, plain or packed with gzip, in UTF-8; `-` reads what is piped in.',
-  },
   'export.target': {
     means: 'The export folder cannot be made, or holds files that Aerie did not write there. Nothing was overwritten.',
     look: 'The message names the folder and what is in it.',

@@ -32,7 +32,6 @@ export const ERRORS = {
   'source.row-refused': { fault: 'usage', title: 'An input row was refused, and --strict stops at the first' },
   'hub.refused': { fault: 'environment', title: 'The model hub does not let this user read the data set' },
   'hub.unreachable': { fault: 'environment', title: 'The model hub cannot be reached' },
-  'log.unreadable': { fault: 'usage', title: 'A log cannot be read' },
   'export.target': { fault: 'usage', title: 'The export folder cannot be used' },
   'policy.forbids': { fault: 'usage', title: 'The launch would break a policy rule' },
   'policy.broken': { fault: 'stopped', title: 'A running server breaks a policy rule' },

@@ -18,9 +18,11 @@ import { WorkTrack } from './track-work.ts';
 import type { Phase } from './verdict.ts';
 import { watch, type Watched } from './watch.ts';
 
-/** Readings read in full at the beginning of a log, and every how many after that. */
-const WORK_READ = 4000;
-const WORK_EVERY = 16;
+/** Readings and answers read in full at the beginning of a log, every how many after that, and how many last ones. */
+const ROUTINE_READ = 4000;
+const ROUTINE_EVERY = 16;
+const SKIPPED_KEPT = 64;
+const MET_ENOUGH = 20_000;
 
 export interface ReadOptions {
   readonly now?: number;
@@ -30,7 +32,8 @@ export interface ReadOptions {
 export class LogReader {
   readonly #options: ReadOptions;
   readonly #scan: LineScan;
-  readonly #watched = watch().watched;
+  readonly #watch = watch();
+  readonly #met: number[] = [];
   #figures: LogFactsReader;
   #phase = new PhaseTrack();
   #work = new WorkTrack();
@@ -50,14 +53,14 @@ export class LogReader {
   #at: number | undefined;
   #timedLine = 0;
   readonly #signs = new SignReader();
-  #workSeen = 0;
-  /** The last readings that were passed over, to be read at the end. */
+  #routineSeen = 0;
+  /** The last routine lines that were passed over. */
   #skipped: { line: number; text: string }[] = [];
 
   constructor(options: ReadOptions = {}) {
     this.#options = options;
     this.#figures = new LogFactsReader(options.engine);
-    this.#scan = new LineScan(watch().anchors, (found) => this.#take(found));
+    this.#scan = new LineScan(this.#watch.anchors, (found) => this.#take(found));
   }
 
   feed(chunk: Uint8Array): void {
@@ -66,7 +69,7 @@ export class LogReader {
 
   end(): Account {
     const { lines, tail } = this.#scan.end();
-    for (const { line, text } of this.#skipped) this.#readWork(line, text);
+    this.#readSkipped();
     const { phase, began, hasEnded, progress, secondsEach, lastBar, compiling, ready } = this.#phase;
     return {
       facts: { ...this.#figures.read(), lines },
@@ -96,8 +99,15 @@ export class LogReader {
   }
 
   #take(found: FoundLine): void {
-    const watched = found.anchors.flatMap((anchor) => this.#watched[anchor] ?? []);
-    if (watched.every(({ kind }) => kind === 'work') && this.#passOver(found)) return;
+    const { anchors } = found;
+    // Most lines of a long log, without a step more than needed.
+    if (anchors.length === 1 && this.#watch.isRoutine[anchors[0] as number] === true && this.#passOver(found)) return;
+    const fresh = anchors.filter((anchor) => !this.#isTired(anchor));
+    if (fresh.length === 0) return;
+    if (fresh.every((anchor) => this.#watch.isRoutine[anchor] === true)) {
+      if (anchors.length > 1 && this.#passOver(found)) return;
+    } else if (this.#skipped.length > 0) this.#readSkipped();
+    const watched = fresh.flatMap((anchor) => this.#watch.watched[anchor] ?? []);
     this.#recognised += 1;
     const sighting = this.#see(found);
     const kinds = new Set(watched.map(({ kind }) => kind));
@@ -164,9 +174,10 @@ export class LogReader {
 
   /** The line, with what a terminal broke off it where more can be read from the whole. */
   #whole(found: FoundLine, text: string): string {
-    const parts = beginsRecord(text) ? partsBelow(found, text) : brokenParts(found, text);
-    if (parts.length === 1) return text;
-    const candidates = [text, parts.join(''), parts.join(' ')];
+    const below = partsBelow(found, text);
+    const all = beginsRecord(text) ? below : brokenParts(found, text);
+    if (all.length === 1) return text;
+    const candidates = [text, below.join(''), below.join(' '), all.join(''), all.join(' ')];
     const rich = candidates.map((one) => richness(this.#figures.look(one), one));
     return candidates[rich.indexOf(Math.max(...rich))] ?? text;
   }
@@ -197,12 +208,30 @@ export class LogReader {
     this.#progress(sighting);
   }
 
+  /** Lines that a server at work prints over and over: most of a long log. Every so many are read, and the last ones. */
   #passOver(found: FoundLine): boolean {
-    this.#workSeen += 1;
-    if (this.#workSeen < WORK_READ || this.#workSeen % WORK_EVERY === 0) return false;
+    this.#routineSeen += 1;
+    if (this.#routineSeen < ROUTINE_READ || this.#routineSeen % ROUTINE_EVERY === 0) return false;
     this.#skipped.push({ line: found.line, text: found.latin() });
-    if (this.#skipped.length > 2 * WORK_EVERY) this.#skipped.shift();
+    if (this.#skipped.length > 2 * SKIPPED_KEPT) this.#skipped = this.#skipped.slice(-SKIPPED_KEPT);
     return true;
+  }
+
+  /** In their place: before a line that means something else, and at the end. */
+  #readSkipped(): void {
+    const skipped = this.#skipped.slice(-SKIPPED_KEPT);
+    this.#skipped = [];
+    for (const { line, text } of skipped) {
+      if (/"POST/i.test(text)) this.#answer({ line, text, at: readTime(text, this.#timeContext()) ?? this.#at });
+      else this.#readWork(line, text);
+    }
+  }
+
+  /** An anchor that has been met so often that it can say nothing new. */
+  #isTired(anchor: number): boolean {
+    const count = (this.#met[anchor] ?? 0) + 1;
+    this.#met[anchor] = count;
+    return count > MET_ENOUGH && this.#watch.canTire[anchor] === true;
   }
 
   #readWork(line: number, record: string): void {

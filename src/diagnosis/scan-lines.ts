@@ -8,9 +8,12 @@ import type { AnchorSet } from './anchor-set.ts';
 const LF = 10;
 const CR = 13;
 const ESC = 27;
+const SPACE = 32;
 /** Kept of what was read, for the lines before a line and for the tail. */
 const LOOK_BACK = 16 * 1024;
 const LONGEST_LINE = 2 ** 20;
+/** A chunk of a file and what is kept before it; grows where a chunk or a line is larger. */
+const STORE_BYTES = 2 ** 18;
 /** Lines around one that a wrapped message may continue in: a message of 300 characters in 80 columns. */
 const AROUND = 4;
 
@@ -80,7 +83,9 @@ interface Pending {
 export class LineScan {
   readonly #anchors: AnchorSet;
   readonly #onLine: (found: FoundLine) => void;
-  #buffer: Buffer = Buffer.alloc(0);
+  #store: Buffer = Buffer.allocUnsafe(STORE_BYTES);
+  /** The part of the store that holds text. */
+  #buffer: Buffer = this.#store.subarray(0, 0);
   /** Where in the buffer scanning goes on. */
   #at = 0;
   #lineStart = 0;
@@ -99,7 +104,7 @@ export class LineScan {
 
   feed(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
-    this.#buffer = this.#buffer.length === 0 ? asBuffer(chunk) : Buffer.concat([this.#buffer, chunk]);
+    this.#append(chunk);
     this.#scan();
     this.#deliver(false);
     this.#keepTail();
@@ -117,44 +122,75 @@ export class LineScan {
     return { lines, bytes: this.#bytes, tail };
   }
 
+  /** Into one store that is used again and again: a log of gigabytes leaves no garbage of its size. */
+  #append(chunk: Uint8Array): void {
+    const kept = this.#buffer.length;
+    const needed = kept + chunk.length;
+    if (this.#store.length < needed) {
+      const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.#store.length));
+      this.#buffer.copy(larger);
+      this.#store = larger;
+    }
+    this.#store.set(chunk, kept);
+    this.#buffer = this.#store.subarray(0, needed);
+  }
+
   #scan(): void {
     const buffer = this.#buffer;
     const { next, firstFound } = this.#anchors;
+    const end = buffer.length;
     let state = this.#state;
-    for (let at = this.#at; at < buffer.length; at++) {
+    let at = this.#at;
+    if (this.#inEscape) at = this.#passColour(at);
+    while (at < end) {
       const byte = buffer[at] as number;
-      if (byte > 32) {
-        if (this.#inEscape) {
-          // A colour ends at its letter; `[` only begins it.
-          if (byte >= 64 && byte !== 91) this.#inEscape = false;
-          continue;
-        }
-        state = next[(state << 8) + byte] as number;
+      if (byte > SPACE) {
+        state = next[(state << 8) | byte] as number;
         if (state >= firstFound) this.#hits.push(state);
-        continue;
-      }
-      if (byte === ESC) this.#inEscape = true;
-      else if (byte === LF || byte === CR) {
-        this.#inEscape = false;
+      } else if (byte === LF || byte === CR) {
         this.#endPart(at);
         if (byte === LF) this.#line += 1;
         this.#lineStart = at + 1;
+      } else if (byte === ESC) {
+        at = this.#passColour(at + 1);
+        continue;
       }
+      at += 1;
     }
     this.#state = state;
-    this.#at = buffer.length;
+    this.#at = end;
+  }
+
+  /** A colour ends at its letter (`[` only begins it), and at the end of its line at the latest. */
+  #passColour(from: number): number {
+    const buffer = this.#buffer;
+    let at = from;
+    while (at < buffer.length) {
+      const byte = buffer[at] as number;
+      if (byte === LF || byte === CR) break;
+      at += 1;
+      if (byte >= 64 && byte !== 91) break;
+    }
+    const last = buffer[at - 1] as number;
+    this.#inEscape = at === buffer.length && (at === from || last < 64 || last === 91);
+    return at;
   }
 
   #endPart(end: number): void {
     const start = this.#lineStart;
     if (this.#hits.length > 0) {
-      const anchors = [...new Set(this.#hits.flatMap((state) => this.#anchors.found(state)))];
-      this.#pending.push({ line: this.#line, part: this.#part, start, end, anchors });
+      this.#pending.push({ line: this.#line, part: this.#part, start, end, anchors: this.#anchorsOf(this.#hits) });
       this.#hits = [];
     }
     if (end > start) this.#part += 1;
     const oldest = this.#pending[0];
     if (oldest !== undefined && this.#part - oldest.part > AROUND) this.#deliver(false);
+  }
+
+  #anchorsOf(states: readonly number[]): readonly number[] {
+    const [only] = states;
+    if (only !== undefined && states.length === 1) return this.#anchors.found(only);
+    return [...new Set(states.flatMap((state) => this.#anchors.found(state)))];
   }
 
   /** Tells the lines whose following lines are there; all of them at the end, or when they would leave the buffer. */
@@ -175,7 +211,9 @@ export class LineScan {
     // Begin at a line, so that the tail's first line is whole.
     if (from > 0) from = Math.min(endOfLine(this.#buffer, from) + 1, this.#buffer.length);
     if (from > this.#lineStart) from = Math.max(0, this.#buffer.length - LONGEST_LINE);
-    this.#buffer = Buffer.from(this.#buffer.subarray(from));
+    const kept = this.#buffer.length - from;
+    this.#store.copyWithin(0, from, this.#buffer.length);
+    this.#buffer = this.#store.subarray(0, kept);
     this.#at -= from;
     this.#lineStart = Math.max(0, this.#lineStart - from);
     for (const pending of this.#pending) {
@@ -189,10 +227,6 @@ export class LineScan {
 function readable(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end);
   return text.includes('\u001b') ? text.replace(COLOURS, '') : text;
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function startOfLine(buffer: Buffer, end: number): number {

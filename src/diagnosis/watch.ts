@@ -107,9 +107,16 @@ export interface Watch {
   readonly anchors: AnchorSet;
   /** By the number of the anchor. */
   readonly watched: readonly (readonly Watched[])[];
+  /** By the number of the anchor: a line that a server at work prints over and over. */
+  readonly isRoutine: readonly boolean[];
+  /** By the number of the anchor: after very many lines it says nothing new. */
+  readonly canTire: readonly boolean[];
   /** Frames of tracebacks that say where it happened. */
   readonly frames: readonly { readonly phase: Phase; readonly pattern: RegExp }[];
 }
+
+/** The last line of these matters, however many there were. */
+const COUNTS_TO_THE_END: ReadonlySet<Watched['kind']> = new Set(['figures', 'work', 'answer', 'notice', 'compiling']);
 
 let built: Watch | undefined;
 
@@ -147,9 +154,12 @@ function build(): Watch {
     const whole = { rule, place, near: anyOf(rule.where?.near), unlessNear: anyOf(rule.unlessNear) };
     for (const sign of rule.signs.map(compiled)) add(sign.anchor, { kind: 'sign', rule: whole, sign });
   });
+  const watched = [...byAnchor.values()];
   return {
     anchors: new AnchorSet([...byAnchor.keys()]),
-    watched: [...byAnchor.values()],
+    watched,
+    isRoutine: watched.map((ones) => ones.every(({ kind }) => kind === 'work' || kind === 'answer')),
+    canTire: watched.map((ones) => ones.every(({ kind }) => !COUNTS_TO_THE_END.has(kind))),
     frames: FRAMES.map(({ phase, texts }) => ({ phase, pattern: anyOf(texts) ?? /^\b$/ })),
   };
 }
