@@ -4,7 +4,8 @@
  */
 import type { Account, Sighting } from './account.ts';
 import { hypothesise } from './hypotheses.ts';
-import { judge, type Judgement, type JudgeOptions } from './judge.ts';
+import { judge, type JudgeOptions } from './judge.ts';
+import type { Judgement } from './judgement.ts';
 import { mergeAccounts } from './merge-ranks.ts';
 import type { LogFacts } from './log-facts.ts';
 import type { Evidence, Remedy, Verdict } from './verdict.ts';

@@ -2,7 +2,9 @@
 import { formatDuration } from '../base/units.ts';
 import type { Account } from './account.ts';
 import { judgeSilence } from './judge-silence.ts';
-import { hasWorked, type Judgement, type JudgeOptions } from './judge.ts';
+import { hasWorked } from './account-view.ts';
+import type { JudgeOptions } from './judge.ts';
+import type { Judgement } from './judgement.ts';
 import type { Hypothesis } from './verdict.ts';
 
 /** Only while a server neither ended nor clearly works: there one asks which it is. */

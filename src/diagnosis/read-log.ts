@@ -6,7 +6,6 @@
 import type { LogEvent } from '../engine/log-event.ts';
 import type { Account, Sighting } from './account.ts';
 import { LogFactsReader, type LoggedEngine } from './log-facts.ts';
-import { readTime } from './log-time.ts';
 import { richness, spansNodes, supposeEngine } from './line-hints.ts';
 import { SignReader } from './read-signs.ts';
 import { type FoundLine, LineScan } from './scan-lines.ts';
@@ -14,6 +13,7 @@ import { beginsRecord, brokenParts, partsBelow, splitRecords } from './join-wrap
 import { matchSign } from './sign.ts';
 import { FindingTrack } from './track-findings.ts';
 import { PhaseTrack } from './track-phase.ts';
+import { TimeTrack } from './track-time.ts';
 import { WorkTrack } from './track-work.ts';
 import type { Phase } from './verdict.ts';
 import { watch, type Watched } from './watch.ts';
@@ -30,7 +30,6 @@ export interface ReadOptions {
 }
 
 export class LogReader {
-  readonly #options: ReadOptions;
   readonly #scan: LineScan;
   readonly #watch = watch();
   readonly #met: number[] = [];
@@ -50,15 +49,14 @@ export class LogReader {
   #harmless: Sighting[] = [];
   #recognised = 0;
   #startsBefore = 0;
-  #at: number | undefined;
-  #timedLine = 0;
+  readonly #clock: TimeTrack;
   readonly #signs = new SignReader();
   #routineSeen = 0;
   /** The last routine lines that were passed over. */
   #skipped: { line: number; text: string }[] = [];
 
   constructor(options: ReadOptions = {}) {
-    this.#options = options;
+    this.#clock = new TimeTrack(options.now);
     this.#figures = new LogFactsReader(options.engine);
     this.#scan = new LineScan(this.#watch.anchors, (found) => this.#take(found));
   }
@@ -76,7 +74,7 @@ export class LogReader {
       lines,
       recognised: this.#recognised,
       tail,
-      lastAt: this.#lastTime(tail),
+      lastAt: this.#clock.lastOf(tail),
       ...{ phase, phaseBegan: began, phaseEnded: hasEnded, progress, secondsEach, lastBar, compiling, ready },
       work: this.#work.work,
       answers: this.#work.answers(),
@@ -109,7 +107,7 @@ export class LogReader {
     } else if (this.#skipped.length > 0) this.#readSkipped();
     const watched = fresh.flatMap((anchor) => this.#watch.watched[anchor] ?? []);
     this.#recognised += 1;
-    const sighting = this.#see(found);
+    const sighting = this.#clock.see(found);
     const kinds = new Set(watched.map(({ kind }) => kind));
     const engine = supposeEngine(sighting.text);
     if (engine !== undefined) this.#figures.suppose(engine);
@@ -124,37 +122,6 @@ export class LogReader {
     if (kinds.has('traceback')) this.#openTraceback ??= sighting;
     this.#mark(watched, sighting);
     this.#signs.read(watched, found, sighting, { phase: this.#phaseNow(), findings: this.#findings });
-  }
-
-  #see(found: FoundLine): Sighting {
-    const text = found.text();
-    let at = readTime(text, this.#timeContext());
-    if (at === undefined && found.line - this.#timedLine > 1) {
-      for (const above of found.before(30)) {
-        at = readTime(above, this.#timeContext());
-        if (at !== undefined) break;
-      }
-    }
-    if (at !== undefined) {
-      this.#at = at;
-      this.#timedLine = found.line;
-    }
-    return { line: found.line, text, at: at ?? this.#at };
-  }
-
-  #timeContext() {
-    return {
-      ...(this.#at === undefined ? {} : { before: this.#at }),
-      ...(this.#options.now === undefined ? {} : { now: this.#options.now }),
-    };
-  }
-
-  #lastTime(tail: readonly { text: string }[]): number | undefined {
-    for (let back = tail.length - 1; back >= 0; back--) {
-      const at = readTime(tail[back]?.text ?? '', this.#timeContext());
-      if (at !== undefined) return at;
-    }
-    return this.#at;
   }
 
   #progress(sighting: Sighting): void {
@@ -222,7 +189,7 @@ export class LogReader {
     const skipped = this.#skipped.slice(-SKIPPED_KEPT);
     this.#skipped = [];
     for (const { line, text } of skipped) {
-      if (/"POST/i.test(text)) this.#answer({ line, text, at: readTime(text, this.#timeContext()) ?? this.#at });
+      if (/"POST/i.test(text)) this.#answer({ line, text, at: this.#clock.timeOf(text) });
       else this.#readWork(line, text);
     }
   }
@@ -237,7 +204,7 @@ export class LogReader {
   #readWork(line: number, record: string): void {
     const { event } = this.#figures.add(record, line);
     if (event?.kind !== 'decode' && event?.kind !== 'prefill') return;
-    const sighting = { line, text: record, at: readTime(record, this.#timeContext()) ?? this.#at };
+    const sighting = { line, text: record, at: this.#clock.timeOf(record) };
     const isWork = this.#work.reading(event, sighting, this.#phase.ready === undefined && this.#phase.phase !== '');
     if (event.kind === 'prefill' && this.#phase.ready === undefined)
       this.#phase.mark({ phase: 'warmup', signs: [], isWeak: true }, sighting);

@@ -57,14 +57,25 @@ function candidate({ rule, place }: CompiledRule, sighting: Sighting, more: Pick
   return { ...evidence(sighting), ...more, rule, place, who };
 }
 
+/** What speaks against a sign stands beside it; what says where it happened may be a whole traceback above it. */
+const BESIDE_LINES = 12;
+
 /** 0: the rule does not count here. */
-function fitOf({ rule, near, unlessNear }: CompiledRule, found: FoundLine, { text }: Sighting, phase: Phase | ''): number {
-  if (rule.where === undefined && unlessNear === undefined) return 1;
-  const around = [...found.before(NEAR_LINES).reverse(), text, ...found.after()].join('\n');
-  if (unlessNear?.test(around) === true) return 0;
+function fitOf(
+  { rule, near, unless, unlessNear }: CompiledRule,
+  found: FoundLine,
+  { text }: Sighting,
+  phase: Phase | '',
+): number {
+  if (unless?.test(brokenParts(found, text).join('')) === true) return 0;
+  if (unlessNear?.test(around(found, text, BESIDE_LINES)) === true) return 0;
   if (rule.where === undefined) return 1;
-  if (near?.test(around) === true) return 3;
+  if (near?.test(around(found, text, NEAR_LINES)) === true) return 3;
   return phase !== '' && rule.where.phases?.some((one) => phaseOrder(one) === phaseOrder(phase)) === true ? 2 : 0;
+}
+
+function around(found: FoundLine, text: string, above: number): string {
+  return [...found.before(above).reverse(), text, ...found.after()].join('\n');
 }
 
 /** One rule may know a line by several signs, of which only one reads its numbers. */

@@ -30,7 +30,9 @@ export interface Rule {
   readonly onlyIfDead?: boolean;
   /** The sign counts only here: near one of these texts (in the lines above it), or in one of these phases. */
   readonly where?: { readonly near?: readonly string[]; readonly phases?: readonly Phase[] };
-  /** The sign does not count near one of these texts. */
+  /** The sign does not count in a line that holds one of these. */
+  readonly unless?: readonly string[];
+  /** The sign does not count a few lines below one of these texts. */
   readonly unlessNear?: readonly string[];
   /** The phase that the sign itself proves, whatever stood before it. */
   readonly phase?: Phase;

@@ -10,6 +10,8 @@ export interface Sign {
   readonly text: string;
   /** The line is not this sign if it holds one of these. */
   readonly not?: readonly string[];
+  /** Nothing else stands in the line. */
+  readonly isWhole?: boolean;
 }
 
 export interface CompiledSign {
@@ -22,7 +24,7 @@ export interface CompiledSign {
 const GAP = '.{0,400}?';
 const NUMBER = '-?\\d[\\d,]*(?:\\.\\d+)?';
 
-export function compileSign({ text, not }: Sign): CompiledSign {
+export function compileSign({ text, not, isWhole }: Sign): CompiledSign {
   const parts = text.split(/\{(\w*)\}/);
   let source = '';
   let anchor = '';
@@ -36,7 +38,7 @@ export function compileSign({ text, not }: Sign): CompiledSign {
   });
   return {
     anchor,
-    pattern: new RegExp(source, 'is'),
+    pattern: new RegExp(isWhole === true ? `^\\s*${source}\\s*$` : source, 'is'),
     not: not === undefined ? undefined : new RegExp(not.map(literal).join('|'), 'i'),
   };
 }

@@ -6,7 +6,7 @@ import { COMPILING, MARKERS, type Marker } from './phases.ts';
 import type { Rule } from './rule.ts';
 import { RULES } from './rules/all.ts';
 import { DEATHS } from './rules/endings.ts';
-import { FRAMES } from './rules/out-of-memory.ts';
+import { FRAMES } from './rules/frames.ts';
 import type { Phase } from './verdict.ts';
 import { bareText, type CompiledSign, compileSign, type Sign } from './sign.ts';
 
@@ -100,6 +100,7 @@ export interface CompiledRule {
   /** Its place in the table: the earlier rule wins a tie. */
   readonly place: number;
   readonly near: RegExp | undefined;
+  readonly unless: RegExp | undefined;
   readonly unlessNear: RegExp | undefined;
 }
 
@@ -151,7 +152,7 @@ function build(): Watch {
   for (const marker of MARKERS) for (const sign of marker.signs.map(compiled)) add(sign.anchor, { kind: 'marker', marker, sign });
   for (const sign of DEATHS.map(compiled)) add(sign.anchor, { kind: 'death', sign });
   RULES.forEach((rule, place) => {
-    const whole = { rule, place, near: anyOf(rule.where?.near), unlessNear: anyOf(rule.unlessNear) };
+    const whole = { rule, place, near: anyOf(rule.where?.near), unless: anyOf(rule.unless), unlessNear: anyOf(rule.unlessNear) };
     for (const sign of rule.signs.map(compiled)) add(sign.anchor, { kind: 'sign', rule: whole, sign });
   });
   const watched = [...byAnchor.values()];

@@ -15,29 +15,33 @@ const WIDTH = 10;
 /** A line of evidence longer than two lines of a terminal is cut; `--json` has 500 characters of it. */
 const EVIDENCE_SHOWN = 220;
 
+const ASKED = { slow: 'slow?', hung: 'hung?', 'silently dead': 'dead?', 'ready but mute': 'mute?' } as const;
 const AGAIN = { true: 'can work on a second try', false: 'will end the same way', null: 'may or may not work again' } as const;
 
 export function renderDiagnosis(report: DiagnoseReport): string {
-  const { state, cause, title, confidence, remedy, restartSameFlagsHelps, notes } = report;
-  const lines = [field('state', `${COLOUR[state](state)}${phaseOf(report)}`)];
-  lines.push(field('cause', cause === 'none' ? 'none: nothing is wrong' : `${cause}: ${title} (confidence ${confidence})`));
-  for (const { line, text, file } of report.evidence)
-    lines.push(
-      field('', `${pc.dim(`${file === undefined ? '' : `${file} `}line ${line}`)}  ${text.trim().slice(0, EVIDENCE_SHOWN)}`),
-    );
-  lines.push('', field('do', remedy.text));
-  if (remedy.flag !== '') lines.push(field('', `${pc.bold(`${remedy.flag}${remedy.value === '' ? '' : ` ${remedy.value}`}`)}`));
-  if (cause !== 'none' && isUnhealthy(report)) lines.push(field('again', `the same flags ${AGAIN[`${restartSameFlagsHelps}`]}`));
+  const { state, cause, remedy, restartSameFlagsHelps, notes } = report;
   const facts = factsOf(report);
-  if (facts.length > 0) lines.push('', field('facts', facts.join(', ')));
-  for (const { name, for: reasons, against } of report.hypotheses)
-    if (reasons.length > 0)
-      lines.push(
-        field(name === 'silently dead' ? 'dead?' : name === 'ready but mute' ? 'mute?' : `${name}?`, weigh(reasons, against)),
-      );
-  lines.push(...notes.map((note) => field('note', note)));
-  if (cause !== 'none') lines.push(field('more', `docs/diagnosis/${cause}.md`));
-  return lines.join('\n');
+  return [
+    field('state', `${COLOUR[state](state)}${phaseOf(report)}`),
+    field('cause', causeOf(report)),
+    ...report.evidence.map(renderEvidence),
+    '',
+    field('do', remedy.text),
+    ...(remedy.flag === '' ? [] : [field('', pc.bold(`${remedy.flag} ${remedy.value}`.trimEnd()))]),
+    ...(isUnhealthy(report) ? [field('again', `the same flags ${AGAIN[`${restartSameFlagsHelps}`]}`)] : []),
+    ...(facts.length === 0 ? [] : ['', field('facts', facts.join(', '))]),
+    ...report.hypotheses.filter((one) => one.for.length > 0).map((one) => field(ASKED[one.name], weigh(one.for, one.against))),
+    ...notes.map((note) => field('note', note)),
+    ...(cause === 'none' ? [] : [field('more', `docs/diagnosis/${cause}.md`)]),
+  ].join('\n');
+}
+
+function causeOf({ cause, title, confidence }: DiagnoseReport): string {
+  return cause === 'none' ? 'none: nothing is wrong' : `${cause}: ${title} (confidence ${confidence})`;
+}
+
+function renderEvidence({ line, text, file }: DiagnoseReport['evidence'][number]): string {
+  return field('', `${pc.dim(`${file === undefined ? '' : `${file} `}line ${line}`)}  ${text.trim().slice(0, EVIDENCE_SHOWN)}`);
 }
 
 export function isUnhealthy({ state, cause }: DiagnoseReport): boolean {

@@ -106,6 +106,8 @@ export const DEATHS: readonly string[] = [
   'Initialization failed. warmup error',
   'Initialization failed. Please see the error',
   'EngineCore encountered a fatal error',
+  'EngineCore hit an exception',
+  'DistBackendError: NCCL error',
   'EngineCore encountered an issue',
   'EngineDeadError',
   'AsyncEngineDeadError',

@@ -42,7 +42,7 @@ export const GPU_RULES: readonly Rule[] = [
     title: 'the GPU’s graphics engine raised an exception (Xid 13)',
     state: 'crashed',
     weight: 'root',
-    signs: ['Xid {}: 13,', 'Xid 13', 'Graphics SM Warp Exception', 'Graphics Exception: ESR'],
+    signs: ['NVRM: Xid {}: 13,', 'NVRM: Xid 13', 'Graphics SM Warp Exception', 'Graphics Exception: ESR'],
     restartSameFlagsHelps: null,
     remedy: advise(
       'Mostly a kernel that read out of bounds: change the attention or mixture-of-experts backend, switch graphs off (--enforce-eager, --disable-cuda-graph) to find it, and upgrade. If it comes back on one card only, test that card.',
@@ -63,7 +63,7 @@ export const GPU_RULES: readonly Rule[] = [
       'illegal memory access',
       'Warp Illegal Address',
       'misaligned address',
-      'Xid {}: 31,',
+      'NVRM: Xid {}: 31,',
     ],
     restartSameFlagsHelps: true,
     remedy: ({ facts }) => ({
@@ -118,7 +118,7 @@ export const GPU_RULES: readonly Rule[] = [
       'LLVM ERROR: Cannot select: intrinsic',
       'kernel_runtime.hpp{}exit_code == 0',
     ],
-    unlessNear: ['Skipping import of', 'Ignore import error'],
+    unless: ['Skipping import of', 'Ignore import error'],
     restartSameFlagsHelps: false,
     remedy: ({ facts }) => ({
       flag: '--attention-backend',

@@ -3,7 +3,8 @@
  * remedies. The texts are the same everywhere; the frames above them or the phase decide.
  */
 import { advise, byEngine, fractionOf, type Rule, type RemedyFacts } from '../rule.ts';
-import type { Phase, Remedy } from '../verdict.ts';
+import type { Remedy } from '../verdict.ts';
+import { CAPTURE_FRAMES, LOAD_FRAMES, POOL_FRAMES, PROFILE_FRAMES, SERVE_FRAMES } from './frames.ts';
 
 /** Every way in which an engine says that the GPU has no room for an allocation. */
 export const OUT_OF_MEMORY = [
@@ -18,58 +19,6 @@ export const OUT_OF_MEMORY = [
 
 /** What SGLang's prefill of one chunk of 8,192 tokens needs on a large mixture of experts, in GiB. */
 const PREFILL_NEEDS_GIB = 2.5;
-
-const CAPTURE_FRAMES = [
-  'Capture cuda graph failed',
-  'init_cuda_graphs',
-  'init_device_graphs',
-  'CudaGraphRunner(',
-  'cuda_graph_runner.py',
-  'capture_one_batch_size',
-  'in capture_model',
-  'in _capture_cudagraphs',
-  'compile_or_warm_up_model',
-  'cudagraph capture',
-] as const;
-
-const LOAD_FRAMES = ['in load_model', 'in load_weights', 'model_loader', 'in create_weights', 'process_weights_after_loading'];
-const PROFILE_FRAMES = ['in profile_run', 'determine_available_memory', 'determine_num_available_blocks', 'in _dummy_run'];
-const POOL_FRAMES = [
-  'in init_memory_pool',
-  'initialize_kv_cache',
-  '_initialize_kv_caches',
-  'in _create_buffers',
-  '_allocate_kv_cache',
-  'TokenToKVPool(',
-];
-const SERVE_FRAMES = [
-  'event_loop_',
-  'run_event_loop',
-  'run_batch',
-  'forward_extend',
-  'forward_decode',
-  'forward_batch_generation',
-  'run_busy_loop',
-  'in execute_model',
-  'in sample_tokens',
-  'execute_dummy_batch',
-  'logits_processor',
-  'in _get_logits',
-  'in sampler',
-  'indexer',
-  'logits =',
-  'in step',
-] as const;
-
-/** Where a traceback was raised, the deepest first. */
-export const FRAMES: readonly { readonly phase: Phase; readonly texts: readonly string[] }[] = [
-  { phase: 'cuda-graph-capture', texts: CAPTURE_FRAMES },
-  { phase: 'weight-loading', texts: LOAD_FRAMES },
-  { phase: 'profiling', texts: PROFILE_FRAMES },
-  { phase: 'kv-pool-allocation', texts: POOL_FRAMES },
-  { phase: 'distributed-init', texts: ['init_torch_distributed', 'init_worker_distributed_environment', '_create_c10d_store'] },
-  { phase: 'serving', texts: SERVE_FRAMES },
-];
 
 export const OUT_OF_MEMORY_RULES: readonly Rule[] = [
   {
@@ -135,6 +84,8 @@ export const OUT_OF_MEMORY_RULES: readonly Rule[] = [
     signs: [
       ...OUT_OF_MEMORY,
       'Buffer overflow when allocating memory for {} bytes available in AlignedAllocator',
+      'Failed to allocate memory for {}AlignedAllo',
+      'Out of workspace memory in AlignedAllo',
       'Workspace buffer is too small',
       'Increase the workspace buffer size',
     ],
@@ -142,8 +93,7 @@ export const OUT_OF_MEMORY_RULES: readonly Rule[] = [
       near: [
         'workspace_buffer',
         'workspace buffer',
-        '_workspace',
-        'workspace =',
+        'float_workspace',
         'AlignedAllocator',
         'init_attention_backend',
         'workspace_size',

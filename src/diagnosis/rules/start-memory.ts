@@ -68,11 +68,11 @@ export const START_MEMORY_RULES: readonly Rule[] = [
     ],
     phase: 'device-init',
     restartSameFlagsHelps: false,
-    remedy: ({ facts, numbers }) => {
+    remedy: ({ numbers }) => {
       const { free, total } = numbers;
       const value = free === undefined || total === undefined || total <= 0 ? '' : Math.max(0.05, free / total - 0.02).toFixed(2);
       return {
-        flag: byEngine(facts, '--mem-fraction-static', '--gpu-memory-utilization'),
+        flag: '--gpu-memory-utilization',
         value,
         text: 'Stop the process that holds the memory (nvidia-smi --query-compute-apps=pid,used_memory --format=csv) or wait until the last server has let go; or ask for a smaller share.',
       };
@@ -96,8 +96,8 @@ export const START_MEMORY_RULES: readonly Rule[] = [
     ],
     phase: 'kv-pool-allocation',
     restartSameFlagsHelps: false,
-    remedy: ({ facts, numbers }) => ({
-      flag: byEngine(facts, '--context-length', '--max-model-len'),
+    remedy: ({ numbers }) => ({
+      flag: '--max-model-len',
       value: numbers['length'] === undefined ? '' : String(numbers['length']),
       text: 'Set a maximum length that fits (the engine names the longest one), or make room: a higher memory fraction, fewer tokens per batch, more GPUs.',
     }),
