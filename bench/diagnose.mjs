@@ -64,9 +64,10 @@ function write(name, makeLine) {
 async function measure({ path, bytes }) {
   const seconds = [];
   const peaks = [];
+  const cpu = [];
   for (let round = 0; round < rounds; round++) {
     const began = performance.now();
-    const report = '--import=data:text/javascript,process.on("exit",()=>console.error("peak",process.resourceUsage().maxRSS))';
+    const report = '--import=data:text/javascript,process.on("exit",()=>{const u=process.resourceUsage();console.error("peak",u.maxRSS,"cpu",u.userCPUTime+u.systemCPUTime)})';
     const child = spawn(process.execPath, [report, MAIN, 'diagnose', path], { stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text) => {
@@ -75,8 +76,9 @@ async function measure({ path, bytes }) {
     await once(child, 'close');
     seconds.push((performance.now() - began) / 1000);
     peaks.push(Number(/peak (\d+)/.exec(said)?.[1]) / 1024);
+    cpu.push(bytes / Number(/cpu (\d+)/.exec(said)?.[1]));
   }
-  return { seconds, rates: seconds.map((one) => bytes / 1e6 / one), peaks };
+  return { seconds, cpu, peaks };
 }
 
 try {
@@ -87,13 +89,13 @@ try {
     ['a sign in each line', signLine],
   ]) {
     const log = write(`${rows.length}.log`, makeLine);
-    const { seconds, rates, peaks } = await measure(log);
+    const { seconds, cpu, peaks } = await measure(log);
     loads.push(load());
-    rows.push(`| ${name} | ${(log.bytes / 1e6).toFixed(0)} MB | ${withRange(seconds, 1)} | ${withRange(rates)} | ${withRange(peaks)} |`);
+    rows.push(`| ${name} | ${(log.bytes / 1e6).toFixed(0)} MB | ${withRange(seconds, 1)} | ${withRange(cpu)} | ${withRange(peaks)} |`);
     rmSync(log.path);
   }
   console.log(`${machine(loads)}; ${rounds} rounds.\n`);
-  console.log('| log | size | seconds, start to end | MB/s | largest memory, MiB |\n|---|---|---|---|---|');
+  console.log('| log | size | seconds, start to end | MB a second of CPU | largest memory, MiB |\n|---|---|---|---|---|');
   console.log(rows.join('\n'));
 } finally {
   rmSync(folder, { recursive: true, force: true });

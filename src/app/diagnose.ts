@@ -1,23 +1,19 @@
 /**
  * `aerie diagnose`: logs of one server → its state, the cause, the remedy. Reads only; no server is asked or started.
- * Memory does not grow with the logs: they are streamed, and packed ones are unpacked on the way.
+ * Memory does not grow with the logs.
  */
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { createGunzip } from 'node:zlib';
-import { pipeline, Readable } from 'node:stream';
 import { AerieError } from '../base/errors.ts';
 import { diagnose, type NamedAccount } from '../diagnosis/diagnose.ts';
 import { LogReader } from '../diagnosis/read-log.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
+import { openLog } from './open-log.ts';
 
 export interface DiagnoseInput {
   /** Paths; `-` is what is piped in. Several are ranks or nodes of one server. */
   readonly logs: readonly string[];
   /** The time by the log's own clock, as typed; left out: silence is not judged. */
   readonly now?: string;
-  /** What is piped in. */
-  readonly stdin: AsyncIterable<Uint8Array>;
 }
 
 export interface DiagnoseReport extends Verdict {
@@ -25,8 +21,6 @@ export interface DiagnoseReport extends Verdict {
   readonly bytes: number;
 }
 
-/** Large reads: a log of gigabytes is read at the disk's pace. */
-const CHUNK_BYTES = 2 ** 20;
 /** Readings in the answer, spread over the log. */
 const SAMPLES_TOLD = 200;
 const MOST_LOGS = 256;
@@ -40,7 +34,7 @@ export async function runDiagnose(input: DiagnoseInput, signal: AbortSignal): Pr
   let lastWritten: number | undefined;
   for (const log of logs) {
     const reader = new LogReader(now === undefined ? {} : { now });
-    bytes += await readInto(reader, log, input.stdin, signal);
+    bytes += await readInto(reader, log, signal);
     accounts.push({ file: logs.length === 1 ? '' : log, account: reader.end() });
     if (log !== '-') lastWritten = Math.max(lastWritten ?? 0, wallClock(await stat(log).then(({ mtime }) => mtime)));
   }
@@ -52,60 +46,13 @@ export async function runDiagnose(input: DiagnoseInput, signal: AbortSignal): Pr
   return { ...verdict, facts: { ...verdict.facts, samples: thin(samples, SAMPLES_TOLD) }, logs: [...logs], bytes };
 }
 
-async function readInto(reader: LogReader, log: string, stdin: DiagnoseInput['stdin'], signal: AbortSignal): Promise<number> {
+async function readInto(reader: LogReader, log: string, signal: AbortSignal): Promise<number> {
   let bytes = 0;
-  try {
-    for await (const chunk of unpacked(log === '-' ? stdin : createReadStream(log, { highWaterMark: CHUNK_BYTES, signal }))) {
-      if (bytes === 0) refuseOtherThanText(log, chunk);
-      bytes += chunk.length;
-      reader.feed(chunk);
-    }
-  } catch (thrown) {
-    if (thrown instanceof AerieError || signal.aborted) throw thrown;
-    throw unreadable(log, thrown);
+  for await (const chunk of openLog(log, signal)) {
+    bytes += chunk.length;
+    reader.feed(chunk);
   }
   return bytes;
-}
-
-/** gzip is known by its first two bytes, whatever the file is called. */
-async function* unpacked(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const chunks = source[Symbol.asyncIterator]();
-  const first = await chunks.next();
-  if (first.done === true) return;
-  const rest = async function* () {
-    yield first.value;
-    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
-  };
-  if (first.value[0] !== 0x1f || first.value[1] !== 0x8b) {
-    yield* rest();
-    return;
-  }
-  const unpack = createGunzip({ chunkSize: CHUNK_BYTES });
-  // What fails is told by the end that is read.
-  pipeline(Readable.from(rest()), unpack, () => undefined);
-  yield* unpack as AsyncIterable<Uint8Array>;
-}
-
-/** UTF-16, as PowerShell writes it, has a zero in every second byte; a core dump has many. */
-function refuseOtherThanText(log: string, chunk: Uint8Array): void {
-  const head = chunk.subarray(0, 4096);
-  const zeros = head.reduce((count, byte) => (byte === 0 ? count + 1 : count), 0);
-  if (zeros * 10 <= head.length) return;
-  throw new AerieError('log.unreadable', `${named(log)} is not text that can be read as a log.`, {
-    because: `${zeros} of its first ${head.length} bytes are zero: it is UTF-16 or not text at all.`,
-    remedy: 'Give the log as UTF-8 (iconv -f UTF-16 -t UTF-8 FILE), plain or packed with gzip.',
-  });
-}
-
-function unreadable(log: string, thrown: unknown): AerieError {
-  const code = (thrown as { code?: unknown }).code;
-  const because = code === 'ENOENT' ? 'There is no such file.' : thrown instanceof Error ? thrown.message : String(thrown);
-  const remedy = 'Give the path of a server’s log, plain or gzip; - reads what is piped in.';
-  return new AerieError('log.unreadable', `${named(log)} cannot be read.`, { because, remedy }, thrown);
-}
-
-function named(log: string): string {
-  return log === '-' ? 'What is piped in' : log;
 }
 
 function wrongLogs(count: number): AerieError {

@@ -8,7 +8,7 @@ function foundIn(set: AnchorSet, text: string): number[] {
   const found = new Set<number>();
   let state = 0;
   for (const byte of Buffer.from(text.replace(/\s/g, ''))) {
-    state = set.next[(state << 8) | byte] ?? 0;
+    state = set.step(state, byte);
     if (state >= set.firstFound) for (const id of set.found(state)) found.add(id);
   }
   return [...found].sort((a, b) => a - b);

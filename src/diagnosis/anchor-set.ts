@@ -4,18 +4,25 @@
  */
 import { bareText } from './sign.ts';
 
-const LETTERS = 256;
+/** Letters of the alphabet, so that a row of the table has a power of two places: ASCII has 95 that are printed. */
+export const CLASS_BITS = 7;
+const CLASSES = 2 ** CLASS_BITS;
+const SPACE_CLASS = 1;
 
 export class AnchorSet {
-  /** state × byte → state. */
+  /** state × class → state. */
   readonly next: Uint16Array;
+  /** byte → class: small and capital letters share one, so does all white space, so do bytes that stand in no text. */
+  readonly classOf: Uint8Array;
   /** States from here on have found something. */
   readonly firstFound: number;
   readonly #found: readonly (readonly number[])[];
 
   /** The texts' places in the list are the numbers that `found` gives. */
   constructor(texts: readonly string[]) {
-    const { children, outputs } = buildTrie(texts.map(bareText));
+    const bare = texts.map((text) => Buffer.from(bareText(text)));
+    this.classOf = makeClasses(bare);
+    const { children, outputs } = buildTrie(bare.map((bytes) => bytes.map((byte) => this.classOf[byte] ?? 0)));
     const fail = linkFailures(children, outputs);
     const order = [...children.keys()].sort((a, b) => (outputs[a]?.length ?? 0) - (outputs[b]?.length ?? 0) || a - b);
     const place = new Uint16Array(children.length);
@@ -27,20 +34,38 @@ export class AnchorSet {
     this.next = fillTable(children, fail, place);
   }
 
+  /** The state after a byte. */
+  step(state: number, byte: number): number {
+    return this.next[(state << CLASS_BITS) | (this.classOf[byte] ?? 0)] ?? 0;
+  }
+
   found(state: number): readonly number[] {
     return this.#found[state] ?? [];
   }
 }
 
+function makeClasses(texts: readonly Uint8Array[]): Uint8Array {
+  const classes = new Uint8Array(256);
+  let used = SPACE_CLASS;
+  for (const byte of new Set(texts.flatMap((text) => [...text]))) {
+    used += 1;
+    if (used >= CLASSES) throw new Error(`texts of more than ${CLASSES - 2} different bytes`);
+    classes[byte] = used;
+  }
+  for (let letter = 65; letter <= 90; letter++) classes[letter] = classes[letter + 32] ?? 0;
+  classes.fill(SPACE_CLASS, 0, 33);
+  return classes;
+}
+
 type Children = Map<number, number>;
 
-function buildTrie(texts: readonly string[]): { children: Children[]; outputs: number[][] } {
+function buildTrie(texts: readonly Uint8Array[]): { children: Children[]; outputs: number[][] } {
   const children: Children[] = [new Map()];
   const outputs: number[][] = [[]];
   texts.forEach((text, id) => {
-    if (text === '') throw new Error('an empty text would be found everywhere');
+    if (text.length === 0) throw new Error('an empty text would be found everywhere');
     let state = 0;
-    for (const byte of Buffer.from(text)) {
+    for (const byte of text) {
       const known = children[state]?.get(byte);
       if (known !== undefined) {
         state = known;
@@ -76,19 +101,20 @@ function linkFailures(children: readonly Children[], outputs: number[][]): numbe
 }
 
 function fillTable(children: readonly Children[], fail: readonly number[], place: Uint16Array): Uint16Array {
-  const table = new Uint16Array(children.length * LETTERS);
+  const table = new Uint16Array(children.length * CLASSES);
   const queue = [0];
   for (let at = 0; at < queue.length; at++) {
     const state = queue[at] ?? 0;
-    const row = (place[state] ?? 0) * LETTERS;
-    const suffixRow = (place[fail[state] ?? 0] ?? 0) * LETTERS;
+    const row = (place[state] ?? 0) * CLASSES;
+    const suffixRow = (place[fail[state] ?? 0] ?? 0) * CLASSES;
     // Breadth first, so the row of the shorter suffix is already whole.
-    if (state !== 0) table.copyWithin(row, suffixRow, suffixRow + LETTERS);
+    if (state !== 0) table.copyWithin(row, suffixRow, suffixRow + CLASSES);
     for (const [byte, child] of children[state] ?? []) {
       table[row + byte] = place[child] ?? 0;
       queue.push(child);
     }
-    for (let letter = 65; letter <= 90; letter++) table[row + letter] = table[row + letter + 32] ?? 0;
+    // White space does not count: it leaves the state as it is.
+    table[row + SPACE_CLASS] = place[state] ?? 0;
   }
   return table;
 }

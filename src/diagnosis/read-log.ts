@@ -20,7 +20,7 @@ import { watch, type Watched } from './watch.ts';
 
 /** Readings and answers read in full at the beginning of a log, every how many after that, and how many last ones. */
 const ROUTINE_READ = 4000;
-const ROUTINE_EVERY = 16;
+const ROUTINE_EVERY = 64;
 const SKIPPED_KEPT = 64;
 const MET_ENOUGH = 20_000;
 

@@ -3,12 +3,11 @@
  * chunk and the longest line (at most 1 MiB of one line is kept).
  * Promises: chunks may be cut anywhere; a line is numbered by line feeds; each part between carriage returns is read on its own.
  */
-import type { AnchorSet } from './anchor-set.ts';
+import { type AnchorSet, CLASS_BITS } from './anchor-set.ts';
 
 const LF = 10;
 const CR = 13;
 const ESC = 27;
-const SPACE = 32;
 /** Kept of what was read, for the lines before a line and for the tail. */
 const LOOK_BACK = 16 * 1024;
 const LONGEST_LINE = 2 ** 20;
@@ -137,43 +136,53 @@ export class LineScan {
 
   #scan(): void {
     const buffer = this.#buffer;
-    const { next, firstFound } = this.#anchors;
-    const end = buffer.length;
-    let state = this.#state;
     let at = this.#at;
-    if (this.#inEscape) at = this.#passColour(at);
-    while (at < end) {
-      const byte = buffer[at] as number;
-      if (byte > SPACE) {
-        state = next[(state << 8) | byte] as number;
-        if (state >= firstFound) this.#hits.push(state);
-      } else if (byte === LF || byte === CR) {
-        this.#endPart(at);
-        if (byte === LF) this.#line += 1;
-        this.#lineStart = at + 1;
-      } else if (byte === ESC) {
-        at = this.#passColour(at + 1);
-        continue;
-      }
-      at += 1;
+    let [lf, cr, esc] = [nextOf(buffer, LF, at), nextOf(buffer, CR, at), nextOf(buffer, ESC, at)];
+    for (;;) {
+      const stop = Math.min(lf, cr);
+      if (esc < stop || this.#inEscape) {
+        this.#walkColours(at, stop);
+        esc = nextOf(buffer, ESC, stop);
+      } else this.#walk(at, stop);
+      if (stop === buffer.length) break;
+      this.#inEscape = false;
+      this.#endPart(stop);
+      at = stop + 1;
+      this.#lineStart = at;
+      if (stop === lf) {
+        this.#line += 1;
+        lf = nextOf(buffer, LF, at);
+      } else cr = nextOf(buffer, CR, at);
     }
-    this.#state = state;
-    this.#at = end;
+    this.#at = buffer.length;
   }
 
-  /** A colour ends at its letter (`[` only begins it), and at the end of its line at the latest. */
-  #passColour(from: number): number {
+  /** The loop that all time is spent in: nothing but the look-up. */
+  #walk(from: number, to: number): void {
     const buffer = this.#buffer;
-    let at = from;
-    while (at < buffer.length) {
-      const byte = buffer[at] as number;
-      if (byte === LF || byte === CR) break;
-      at += 1;
-      if (byte >= 64 && byte !== 91) break;
+    const { next, classOf, firstFound } = this.#anchors;
+    let state = this.#state;
+    for (let at = from; at < to; at++) {
+      state = next[(state << CLASS_BITS) | (classOf[buffer[at] as number] as number)] as number;
+      if (state >= firstFound) this.#hit(state);
     }
-    const last = buffer[at - 1] as number;
-    this.#inEscape = at === buffer.length && (at === from || last < 64 || last === 91);
-    return at;
+    this.#state = state;
+  }
+
+  /** The same, past the colours of a terminal: one begins with ESC and ends at its letter; `[` only follows the ESC. */
+  #walkColours(from: number, to: number): void {
+    let at = from;
+    while (at < to) {
+      const byte = this.#buffer[at] as number;
+      if (!this.#inEscape && byte !== ESC) {
+        this.#walk(at, at + 1);
+      } else this.#inEscape = byte === ESC || byte < 64 || byte === 91;
+      at += 1;
+    }
+  }
+
+  #hit(state: number): void {
+    if (this.#hits.at(-1) !== state) this.#hits.push(state);
   }
 
   #endPart(end: number): void {
@@ -227,6 +236,12 @@ export class LineScan {
 function readable(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end);
   return text.includes('\u001b') ? text.replace(COLOURS, '') : text;
+}
+
+/** Where a byte stands next; the end where it does not. */
+function nextOf(buffer: Buffer, byte: number, from: number): number {
+  const at = buffer.indexOf(byte, from);
+  return at === -1 ? buffer.length : at;
 }
 
 function startOfLine(buffer: Buffer, end: number): number {

@@ -70,7 +70,7 @@ test('what is no log is refused: no such file, UTF-16, a damaged archive', async
   project.write('utf16.log', Buffer.from('server_args=ServerArgs(', 'utf16le'));
   project.write('cut.gz', gzipSync(Buffer.alloc(100_000, 'x\n')).subarray(0, 60));
   for (const [file, text] of [
-    ['absent.log', 'no such file'],
+    ['absent.log', 'There is no log'],
     ['utf16.log', 'UTF-16'],
     ['cut.gz', 'cannot be read'],
   ] as const) {

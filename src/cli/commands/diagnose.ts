@@ -10,7 +10,7 @@ export async function diagnose(this: CliContext, { json, now }: DiagnoseFlags, .
     command: 'diagnose',
     json,
     terminal: openTerminal(this.node, json),
-    operation: ({ drain }) => runDiagnose({ logs, stdin: this.node.stdin, ...(now === undefined ? {} : { now }) }, drain),
+    operation: ({ drain }) => runDiagnose({ logs, ...(now === undefined ? {} : { now }) }, drain),
     render: renderDiagnosis,
     data: diagnoseData,
     isNo: isUnhealthy,
