@@ -67,7 +67,8 @@ async function measure({ path, bytes }) {
   const cpu = [];
   for (let round = 0; round < rounds; round++) {
     const began = performance.now();
-    const report = '--import=data:text/javascript,process.on("exit",()=>{const u=process.resourceUsage();console.error("peak",u.maxRSS,"cpu",u.userCPUTime+u.systemCPUTime)})';
+    const report =
+      '--import=data:text/javascript,process.on("exit",()=>{const u=process.resourceUsage();console.error("peak",u.maxRSS,"cpu",u.userCPUTime+u.systemCPUTime)})';
     const child = spawn(process.execPath, [report, MAIN, 'diagnose', path], { stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text) => {
@@ -91,7 +92,9 @@ try {
     const log = write(`${rows.length}.log`, makeLine);
     const { seconds, cpu, peaks } = await measure(log);
     loads.push(load());
-    rows.push(`| ${name} | ${(log.bytes / 1e6).toFixed(0)} MB | ${withRange(seconds, 1)} | ${withRange(cpu)} | ${withRange(peaks)} |`);
+    rows.push(
+      `| ${name} | ${(log.bytes / 1e6).toFixed(0)} MB | ${withRange(seconds, 1)} | ${withRange(cpu)} | ${withRange(peaks)} |`,
+    );
     rmSync(log.path);
   }
   console.log(`${machine(loads)}; ${rounds} rounds.\n`);

@@ -4,7 +4,8 @@
  */
 import { stat } from 'node:fs/promises';
 import { AerieError } from '../base/errors.ts';
-import { diagnose, type NamedAccount } from '../diagnosis/diagnose.ts';
+import type { NamedAccount } from '../diagnosis/account.ts';
+import { diagnose } from '../diagnosis/diagnose.ts';
 import { LogReader } from '../diagnosis/read-log.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
 import { openLog } from './open-log.ts';

@@ -88,3 +88,9 @@ export interface Account {
   /** Starts of a server in the same log before this one. */
   readonly startsBefore: number;
 }
+
+export interface NamedAccount {
+  /** '' where only one file was read. */
+  readonly file: string;
+  readonly account: Account;
+}

@@ -2,19 +2,13 @@
  * Logs of one server → what state it is in, why, and what to do. Pure: bytes go in by `LogReader`, `diagnose` decides.
  * Promises: the same account gives the same verdict; a healthy log is `none`; a cause that is not known is `unknown`.
  */
-import type { Account, Sighting } from './account.ts';
+import type { Account, NamedAccount, Sighting } from './account.ts';
 import { hypothesise } from './hypotheses.ts';
 import { judge, type JudgeOptions } from './judge.ts';
 import type { Judgement } from './judgement.ts';
 import { mergeAccounts } from './merge-ranks.ts';
 import type { LogFacts } from './log-facts.ts';
 import type { Evidence, Remedy, Verdict } from './verdict.ts';
-
-export interface NamedAccount {
-  /** '' where only one file was read. */
-  readonly file: string;
-  readonly account: Account;
-}
 
 export interface DiagnoseOptions extends JudgeOptions {
   /** Asks the capacity model about a remedy: a sentence to add, or nothing. */

@@ -2,8 +2,7 @@
  * Logs of several ranks or nodes → one account. Pure. The first cause in time is kept first, the least advanced rank says how far
  * the start is, and the worst figures count, because the engine itself sizes by the worst rank.
  */
-import type { Account, Found, Sighting } from './account.ts';
-import type { NamedAccount } from './diagnose.ts';
+import type { Account, Found, NamedAccount, Sighting } from './account.ts';
 import { phaseOrder } from './phases.ts';
 
 export interface Merged {
