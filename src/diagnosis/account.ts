@@ -68,7 +68,8 @@ export interface Account {
   readonly retractions: readonly Sighting[];
   /** Notices that workers do not take messages, since the last sign of progress. */
   readonly notices: readonly Sighting[];
-  readonly noticesInAll: number;
+  /** Those of a server at work, whatever came after them. */
+  readonly noticesAtWork: number;
   readonly lastProgress: Sighting | undefined;
   readonly graphs: Sighting | undefined;
   readonly isMultiNode: boolean;
@@ -76,6 +77,8 @@ export interface Account {
   readonly communicators: Sighting | undefined;
   /** NCCL had begun to set up. */
   readonly nccl: Sighting | undefined;
+  /** It was asked to end. */
+  readonly shutdown: Sighting | undefined;
   /** Weights had been read. */
   readonly hasLoaded: boolean;
   readonly found: readonly Found[];

@@ -52,6 +52,8 @@ function evidenceOf(sighting: Sighting, fileOf: (sighting: Sighting) => string):
 function notesOf({ notes, state }: Judgement, account: Account, { now }: DiagnoseOptions): string[] {
   const all = [...notes];
   if (account.startsBefore > 0) all.push(`The log holds ${account.startsBefore + 1} starts; this is about the last one.`);
+  if (account.shutdown !== undefined && state !== 'crashed')
+    all.push(`Line ${account.shutdown.line}: the server was asked to end. Whether it did, only a probe can say.`);
   if (now === undefined && state !== 'crashed' && state !== 'hung') all.push(CLOCK);
   if (now !== undefined && account.lastAt === undefined)
     all.push('The log’s lines have no times, so its silence cannot be measured by them.');

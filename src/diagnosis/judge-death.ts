@@ -4,6 +4,7 @@
  */
 import { peelLine } from '../engine/log-envelope.ts';
 import type { Account, Found, Sighting } from './account.ts';
+import { hasWorked } from './account-view.ts';
 import type { Weight } from './rule.ts';
 import { livedOn } from './track-findings.ts';
 
@@ -27,9 +28,25 @@ export function judgeDeath(account: Account): Death | undefined {
   return { cause: firstCause(fatal.filter((found) => !wasOutlived(found, account))), proof, isGuess: false };
 }
 
-/** A line that calls itself a warning or less ends nothing by itself. */
-function isMild({ text }: Sighting): boolean {
-  return /^(DEBUG|INFO|WARNING)$/.test(peelLine(text).level);
+/** What a line calls itself: the levels of both engines, of Python's warnings, and of torch's own log. */
+const MILD = /(?:^|[\s[(|-])(?:DEBUG|INFO|WARNING|WARN)(?:[\s:\])-]|$)|\b\w+Warning:|\[rank\d+\]:\[W/;
+/** NCCL says WARN to what ends it. */
+const NCCL = /NCCL WARN/;
+const RAISED = /^\W*(?:\w+\.)*\w*(?:Error|Exception)\b/;
+/** Where a line says what it is. */
+const HEAD = 160;
+
+/**
+ * A line that calls itself a warning or less ends nothing by itself. SGLang's own lines have no level: there a text that
+ * also stands in warnings counts only where it is the exception itself.
+ */
+function isMild({ text, rule }: Found): boolean {
+  const head = text.slice(0, HEAD);
+  if (NCCL.test(head)) return false;
+  if (MILD.test(head)) return true;
+  if (rule.isAlsoWarned !== true) return false;
+  const { at, message } = peelLine(text);
+  return at !== '' && text.includes(`[${at}`) && !RAISED.test(message);
 }
 
 /** The server became ready after it: it did not end the server. */
@@ -54,8 +71,11 @@ function before(a: Sighting, b: Sighting): number {
 const UNCAUGHT = /^(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?:: .*)?$/;
 const LAST_LINES = 6;
 
-function diedUnexplained({ tail, openTraceback }: Account, fatal: readonly Found[]): Death | undefined {
+/** Only of a start: a server at work prints a traceback for a request that it could not read, and goes on. */
+function diedUnexplained(account: Account, fatal: readonly Found[]): Death | undefined {
+  const { tail, openTraceback, ready } = account;
   if (openTraceback === undefined || !openTraceback.text.startsWith('Traceback')) return undefined;
+  if (ready !== undefined || hasWorked(account)) return undefined;
   const last = tail.filter(({ text }) => text.trim() !== '').slice(-LAST_LINES);
   const uncaught = last.find(({ text }) => UNCAUGHT.test(text.trimEnd()));
   if (uncaught === undefined || uncaught.line < openTraceback.line) return undefined;

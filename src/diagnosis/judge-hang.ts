@@ -22,7 +22,7 @@ export function judgeHang(account: Account, silence: Silence): Judgement | undef
       phase: phaseNow(account),
       rule: ruleOf('worker-stuck-shm-broadcast', 'hung'),
       confidence: 'medium',
-      evidence: notices.slice(0, 2),
+      evidence: [...account.work.slice(-1), ...notices.slice(0, 2)],
     };
   if (!silence.isTooLong) return undefined;
   const isAtWork = hasWorked(account);

@@ -91,7 +91,10 @@ function isCapped(present: readonly Work[], { facts }: Account): boolean {
   const running = present.map((work) => work.running);
   const most = Math.max(...running);
   if (most === 0 || present.some(({ queued, usage }) => queued === 0 || usage >= NEARLY_FULL)) return false;
-  if (facts.engine === 'sglang') return facts.maxRunningRequests !== undefined && most >= facts.maxRunningRequests;
+  if (facts.engine === 'sglang') {
+    const cap = facts.maxRunningRequests ?? Number(facts.arguments['max_running_requests'] ?? Number.NaN);
+    return most >= cap;
+  }
   return most - Math.min(...running) <= 1 && present.some(({ generated }) => generated > 0);
 }
 

@@ -5,8 +5,8 @@ import { waitsFor } from './judge-hang.ts';
 import type { Judgement } from './judgement.ts';
 import { ruleOf } from './rules/all.ts';
 
-/** A shard is some 5 GB: at this pace the disk gives less than 250 MB/s. */
-const SLOW_SHARD_SECONDS = 20;
+/** A shard is some 5 GB: at this pace the disk gives less than 500 MB/s, a quarter of a local NVMe disk. */
+const SLOW_SHARD_SECONDS = 10;
 /** Graphs mostly take half a GiB to two. */
 const LARGE_GRAPHS_GIB = 4;
 

@@ -1,5 +1,5 @@
 /** An account of a log → the verdict. Pure: one decision, from the gravest state down; the judges of each state stand beside it. */
-import type { Account, Found } from './account.ts';
+import type { Account, Found, Sighting } from './account.ts';
 import { hasWorked, lastAnswer, lastWork, lookedAt, phaseNow } from './account-view.ts';
 import { judgeDeath } from './judge-death.ts';
 import { judgeHang } from './judge-hang.ts';
@@ -34,14 +34,15 @@ function crashed(account: Account): Judgement | undefined {
     };
   }
   const same = account.found.filter(({ rule }) => rule.code === cause.rule.code);
-  const ends = proof.filter(({ line }) => line > cause.line && same.every((one) => one.line !== line));
+  const other = proof.filter(({ line }) => same.every((one) => one.line !== line));
+  const proofs = [...other.filter(({ line }) => line > cause.line), ...other];
   return {
     state: 'crashed',
     phase: crashPhase(cause, account),
     rule: cause.rule,
     numbers: numbersOf(same),
     confidence: cause.rule.weight === 'root' ? 'high' : 'medium',
-    evidence: [cause, ...same.filter(({ line }) => line !== cause.line).slice(0, 2), ...ends.slice(0, 1)],
+    evidence: [cause, ...same.filter(({ line }) => line !== cause.line).slice(0, 2), ...proofs.slice(0, 1)],
     notes: cause.rule.weight === 'wrapper' ? lookedAt(account) : [],
   };
 }
@@ -67,8 +68,8 @@ function degraded(account: Account): Judgement | undefined {
     return { ...given, rule: ruleOf('kv-pool-full-retraction'), confidence: 'high', evidence: retractions.slice(-3) };
   const load = judgeLoad(account);
   if (load !== undefined && ruleOf(load.code).state === 'degraded')
-    return { ...given, rule: ruleOf(load.code), confidence: 'medium', evidence: load.evidence.slice(-3) };
-  if (account.noticesInAll > account.notices.length && hasWorked(account))
+    return { ...given, rule: ruleOf(load.code), confidence: 'medium', evidence: ends(load.evidence) };
+  if (account.noticesAtWork > account.notices.length && hasWorked(account))
     return {
       ...given,
       rule: ruleOf('slow-engine-steps'),
@@ -76,6 +77,11 @@ function degraded(account: Account): Judgement | undefined {
       evidence: [...account.notices, ...account.work, ...lastAnswer(account)].slice(-3),
     };
   return undefined;
+}
+
+/** The first reading and the last two: they show the trend. */
+function ends(evidence: readonly Sighting[]): Sighting[] {
+  return [...evidence.slice(0, -2).slice(0, 1), ...evidence.slice(-2)];
 }
 
 function alive(account: Account): Judgement {
@@ -95,7 +101,7 @@ function alive(account: Account): Judgement {
       phase: 'serving',
       rule,
       confidence: 'high',
-      evidence: load?.evidence.slice(-3) ?? lastWork(account),
+      evidence: load === undefined ? lastWork(account) : ends(load.evidence),
     };
   }
   if (account.ready !== undefined)

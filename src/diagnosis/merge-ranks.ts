@@ -41,7 +41,7 @@ function mergeTwo(one: Account, other: Account): Account {
     answers: busier.answers,
     retractions: [...one.retractions, ...other.retractions],
     notices: one.notices.length > other.notices.length ? one.notices : other.notices,
-    noticesInAll: Math.max(one.noticesInAll, other.noticesInAll),
+    noticesAtWork: Math.max(one.noticesAtWork, other.noticesAtWork),
     lastProgress: later(one.lastProgress, other.lastProgress),
     communicators: one.communicators ?? other.communicators,
     isMultiNode: one.isMultiNode || other.isMultiNode,

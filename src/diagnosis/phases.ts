@@ -32,6 +32,8 @@ export const MARKERS: readonly Marker[] = [
     isWeak: true,
     signs: [
       'is using nccl==',
+      'GPU P2P access cache',
+      'Found nccl from library',
       '[Gloo] Rank',
       'NCCL INFO',
       'NCCL version {}',

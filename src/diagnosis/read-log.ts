@@ -38,12 +38,13 @@ export class LogReader {
   #work = new WorkTrack();
   #findings = new FindingTrack();
   #notices: Sighting[] = [];
-  #noticesInAll = 0;
+  #noticesAtWork = 0;
   #lastProgress: Sighting | undefined;
   #graphs: Sighting | undefined;
   #isMultiNode = false;
   #communicators: Sighting | undefined;
   #nccl: Sighting | undefined;
+  #shutdown: Sighting | undefined;
   #hasLoaded = false;
   #openTraceback: Sighting | undefined;
   #harmless: Sighting[] = [];
@@ -80,12 +81,13 @@ export class LogReader {
       answers: this.#work.answers(),
       retractions: this.#work.retractions,
       notices: this.#notices,
-      noticesInAll: this.#noticesInAll,
+      noticesAtWork: this.#noticesAtWork,
       lastProgress: this.#lastProgress,
       graphs: this.#graphs,
       isMultiNode: this.#isMultiNode,
       communicators: this.#communicators,
       nccl: this.#nccl,
+      shutdown: this.#shutdown,
       hasLoaded: this.#hasLoaded,
       found: this.#findings.found,
       deaths: this.#findings.deaths,
@@ -112,12 +114,14 @@ export class LogReader {
     const engine = supposeEngine(sighting.text);
     if (engine !== undefined) this.#figures.suppose(engine);
     if (kinds.has('figures') || kinds.has('work')) this.#read(found, sighting);
-    if (kinds.has('answer')) this.#answer(sighting);
+    if (kinds.has('answer')) this.#answer({ ...sighting, text: partsBelow(found, sighting.text).join('') });
     if (kinds.has('nodes')) this.#isMultiNode ||= spansNodes(brokenParts(found, sighting.text).join(''));
     if (kinds.has('nccl')) this.#nccl = sighting;
+    if (kinds.has('shutdown')) this.#shutdown ??= sighting;
     if (kinds.has('communicators')) this.#communicators = sighting;
     if (kinds.has('notice')) this.#notice(sighting);
     if (kinds.has('compiling')) this.#phase.compile(sighting);
+    if (kinds.has('compiled')) this.#phase.compile(undefined);
     if (kinds.has('harmless') && this.#harmless.length < 20) this.#harmless.push(sighting);
     if (kinds.has('traceback')) this.#openTraceback ??= sighting;
     this.#mark(watched, sighting);
@@ -223,7 +227,8 @@ export class LogReader {
   }
 
   #notice(sighting: Sighting): void {
-    this.#noticesInAll += 1;
+    // During a start they stand beside compilation, and say nothing of later steps.
+    if (this.#phaseNow() === 'serving') this.#noticesAtWork += 1;
     if (this.#notices.length < 100) this.#notices.push(sighting);
   }
 
@@ -245,14 +250,16 @@ export class LogReader {
     this.#work = new WorkTrack();
     this.#findings = new FindingTrack();
     this.#notices = [];
-    this.#noticesInAll = 0;
+    this.#noticesAtWork = 0;
     this.#lastProgress = undefined;
     this.#graphs = undefined;
     this.#openTraceback = undefined;
+    this.#shutdown = undefined;
   }
 
   #phaseNow(): Phase | '' {
-    const hasServed = this.#phase.ready !== undefined || this.#work.work.some(({ isProbe }) => !isProbe);
+    const { ready } = this.#phase;
+    const hasServed = ready !== undefined || this.#work.hasAnswered || this.#work.work.some(({ isProbe }) => !isProbe);
     return hasServed ? 'serving' : this.#phase.phase;
   }
 }

@@ -28,6 +28,8 @@ export interface Rule {
   readonly signs: readonly (string | Sign)[];
   /** The sign alone is no crash: it counts only where something else shows that the server ended. */
   readonly onlyIfDead?: boolean;
+  /** The sign stands in warnings too: it ends a server only as an exception, or where something else shows that it ended. */
+  readonly isAlsoWarned?: boolean;
   /** The sign counts only here: near one of these texts (in the lines above it), or in one of these phases. */
   readonly where?: { readonly near?: readonly string[]; readonly phases?: readonly Phase[] };
   /** The sign does not count in a line that holds one of these. */

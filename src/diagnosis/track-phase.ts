@@ -43,7 +43,8 @@ export class PhaseTrack {
     return moved;
   }
 
-  compile(sighting: Sighting): void {
+  /** Undefined: it is over. */
+  compile(sighting: Sighting | undefined): void {
     this.compiling = sighting;
   }
 

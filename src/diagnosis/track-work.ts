@@ -54,6 +54,10 @@ export class WorkTrack {
     return status;
   }
 
+  get hasAnswered(): boolean {
+    return this.#last !== undefined;
+  }
+
   retract(sighting: Sighting): void {
     this.retractions.push(sighting);
     if (this.retractions.length > RETRACTIONS_KEPT) this.retractions.shift();

@@ -66,31 +66,39 @@ const HARMLESS = [
   'destroy_process_group() was not called',
 ];
 /** NCCL has begun to set up. */
-const NCCL = ['is using nccl==', 'NCCL INFO', 'NCCL version', 'Init torch distributed begin'];
-/** All ranks reached each other. */
-const COMMUNICATORS = [
-  'Init COMPLETE',
-  'Init torch distributed ends',
-  'Connected all rings',
-  'Connected all trees',
-  'ncclCommInitRank',
+const NCCL = [
+  'is using nccl==',
+  'NCCL INFO',
+  'NCCL version',
+  'Init torch distributed begin',
+  'Found nccl from library',
+  'GPU P2P access cache',
 ];
+/** A kernel's compilation is over. */
+const COMPILED = ['Finished loading JIT ops', 'autotune completed', 'autotune... completed', 'Autotuning process ends'];
+/** All ranks reached each other. */
+const COMMUNICATORS = ['Init COMPLETE', 'Init torch distributed ends', 'Connected all rings', 'Connected all trees'];
+/** The server was asked to end. */
+const SHUTDOWN = ['SIGTERM received', 'Gracefully exiting', 'INFO:     Shutting down', 'Finished server process'];
 const TRACEBACK = 'Traceback (most recent call last)';
 
+/** Lines that are known by an anchor alone. */
+type PlainKind =
+  | 'figures'
+  | 'work'
+  | 'notice'
+  | 'nodes'
+  | 'answer'
+  | 'compiling'
+  | 'compiled'
+  | 'harmless'
+  | 'traceback'
+  | 'communicators'
+  | 'nccl'
+  | 'shutdown';
+
 export type Watched =
-  | {
-      readonly kind:
-        | 'figures'
-        | 'work'
-        | 'notice'
-        | 'nodes'
-        | 'answer'
-        | 'compiling'
-        | 'harmless'
-        | 'traceback'
-        | 'communicators'
-        | 'nccl';
-    }
+  | { readonly kind: PlainKind }
   | { readonly kind: 'marker'; readonly marker: Marker; readonly sign: CompiledSign }
   | { readonly kind: 'death'; readonly sign: CompiledSign }
   | { readonly kind: 'sign'; readonly rule: CompiledRule; readonly sign: CompiledSign };
@@ -133,10 +141,7 @@ function build(): Watch {
     if (known === undefined) byAnchor.set(anchor, [watched]);
     else known.push(watched);
   };
-  const plain = (
-    texts: readonly string[],
-    kind: 'figures' | 'work' | 'notice' | 'nodes' | 'answer' | 'compiling' | 'harmless' | 'traceback' | 'communicators' | 'nccl',
-  ) => {
+  const plain = (texts: readonly string[], kind: PlainKind) => {
     for (const text of texts) add(bareText(text), { kind });
   };
   plain(FIGURES, 'figures');
@@ -149,6 +154,8 @@ function build(): Watch {
   plain([TRACEBACK], 'traceback');
   plain(COMMUNICATORS, 'communicators');
   plain(NCCL, 'nccl');
+  plain(COMPILED, 'compiled');
+  plain(SHUTDOWN, 'shutdown');
   for (const marker of MARKERS) for (const sign of marker.signs.map(compiled)) add(sign.anchor, { kind: 'marker', marker, sign });
   for (const sign of DEATHS.map(compiled)) add(sign.anchor, { kind: 'death', sign });
   RULES.forEach((rule, place) => {

@@ -73,6 +73,7 @@ export const FLAG_RULES: readonly Rule[] = [
     title: 'the KV type does not go with the backend or the model',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       'kv_cache_dtype {} is not supported',
       'kv cache dtype {} not supported',
@@ -119,6 +120,7 @@ export const FLAG_RULES: readonly Rule[] = [
     title: 'the transfer backend’s plugin is not there',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       "KeyError: 'UCX'",
       "KeyError: 'MOONCAKE'",

@@ -98,6 +98,7 @@ export const GPU_RULES: readonly Rule[] = [
     title: 'the installed kernels do not support this GPU',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       'no kernel image is available for execution on the device',
       'no kernel image',

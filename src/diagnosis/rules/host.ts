@@ -66,6 +66,7 @@ export const HOST_RULES: readonly Rule[] = [
     title: 'a disk is full',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: ['No space left on device', 'Errno 28', 'Disk quota exceeded', 'Errno 122', 'Not enough free disk space to download'],
     unlessNear: SHARED_MEMORY,
     restartSameFlagsHelps: false,
@@ -144,5 +145,26 @@ export const HOST_RULES: readonly Rule[] = [
     mistakenFor: 'a crash of the engine, or GPU memory',
     example:
       'Rank 3 scheduler died during initialization (exit code: -9). If exit code is -9 (SIGKILL), a common cause is the OS OOM killer.',
+  },
+  {
+    code: 'host-memory-exhausted',
+    title: 'the host has no memory left for an allocation',
+    state: 'crashed',
+    weight: 'root',
+    signs: [
+      'Errno 12] Cannot allocate memory',
+      'std::bad_alloc',
+      'DefaultCPUAllocator: not enough memory',
+      "DefaultCPUAllocator: can't allocate memory",
+    ],
+    restartSameFlagsHelps: false,
+    remedy: setFlag(
+      '--hicache-size',
+      '',
+      'Look at free -g and the limit of the container; a smaller hierarchical cache (its size counts once for each rank), fewer loader threads, no swap-space or CPU offload.',
+    ),
+    meaning: 'An allocation of host memory failed, or a process could not be started for lack of it.',
+    mistakenFor: 'GPU memory',
+    example: 'OSError: [Errno 12] Cannot allocate memory',
   },
 ];

@@ -7,6 +7,7 @@ export const MODEL_RULES: readonly Rule[] = [
     title: 'the hub does not let this user read the model',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       '401 Client Error',
       '403 Client Error',
@@ -36,6 +37,7 @@ export const MODEL_RULES: readonly Rule[] = [
     title: 'the hub cannot be reached',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       "couldn't connect to 'https://huggingface.co'",
       'LocalEntryNotFoundError',
@@ -60,6 +62,7 @@ export const MODEL_RULES: readonly Rule[] = [
     title: 'weight files are missing or damaged',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       'Cannot find any model weights',
       'SafetensorError',
@@ -85,6 +88,7 @@ export const MODEL_RULES: readonly Rule[] = [
     title: 'the checkpoint needs another version of transformers',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       'Transformers does not recognize this architecture',
       'does not recognize this architecture',
@@ -142,6 +146,7 @@ export const MODEL_RULES: readonly Rule[] = [
     title: 'the model brings code that was not allowed, or a package that is missing',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       'requires you to execute the',
       'trust_remote_code=True` to remove',
@@ -168,6 +173,7 @@ export const MODEL_RULES: readonly Rule[] = [
     title: 'the engine cannot run this quantisation here',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       'Unknown quantization method',
       'does not match the quantization method specified',

@@ -94,6 +94,7 @@ export const OUT_OF_MEMORY_RULES: readonly Rule[] = [
         'workspace_buffer',
         'workspace buffer',
         'float_workspace',
+        'layers/attention/{}in __init__',
         'AlignedAllocator',
         'init_attention_backend',
         'workspace_size',

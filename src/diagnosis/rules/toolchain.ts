@@ -7,6 +7,7 @@ export const TOOLCHAIN_RULES: readonly Rule[] = [
     title: 'a kernel cannot be compiled at run time',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       'Ninja build failed',
       'ninja: build stopped',
@@ -58,6 +59,7 @@ export const TOOLCHAIN_RULES: readonly Rule[] = [
     title: 'a compiled extension is missing or of another version',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       'undefined symbol',
       'cannot open shared object file',
@@ -113,6 +115,7 @@ export const TOOLCHAIN_RULES: readonly Rule[] = [
     title: 'the kernel cache cannot be written or read',
     state: 'crashed',
     weight: 'root',
+    isAlsoWarned: true,
     signs: [
       '.triton/cache{}Permission denied',
       'Permission denied{}.triton',
