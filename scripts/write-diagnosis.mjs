@@ -32,7 +32,7 @@ aerie diagnose server.log --now "2026-01-30 02:00" judge silence too, by the log
 Exit code 1 where the server is not well (crashed, hung, degraded, or a cause that is not known). \`--json\` has the verdict with
 evidence (line and text), remedy (flag and value), hypotheses, and the facts of the log.
 
-- The whole log is read, never a tail. Memory does not grow with it.
+- The whole log is read, never a tail. Memory does not grow with it: 140 MiB, at 126 MB a second of CPU ([benchmarks.md](benchmarks.md)).
 - What probes cause is no activity: GET requests, the health check's own prefill of one token, the warm-up request.
 - A start is judged by progress, not by a fixed wait: each phase may be silent for so long, and only \`--now\` can say that it was longer.
 - An out of memory is told by where it happened: before the pool, while graphs are captured, while serving. They want opposite remedies.

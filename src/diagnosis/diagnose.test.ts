@@ -147,6 +147,14 @@ describe('a server at work that is not well', () => {
   });
 });
 
+it('the first engine of vLLM says of a full cache that it preempts', () => {
+  const preempted = (time: string) =>
+    `WARNING 02-01 ${time} scheduler.py:1754] Sequence group 17 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. This can affect the end-to-end performance.`;
+  expect(
+    said([stats('10:00:00', 40, 3, 99, 900), preempted('10:00:03'), stats('10:00:10', 38, 5, 99, 900), preempted('10:00:12')]),
+  ).toMatchObject({ state: 'degraded', cause: 'kv-pool-full-retraction' });
+});
+
 describe('silence, by a clock', () => {
   const bar = (time: string, done: number) => [
     `[2026-02-01 ${time} TP0] x`,

@@ -19,8 +19,11 @@ export interface Death {
 const WEIGHTS: Readonly<Record<Weight, number>> = { root: 0, symptom: 1, wrapper: 2 };
 
 export function judgeDeath(account: Account): Death | undefined {
-  const fatal = account.found.filter(({ rule }) => rule.state === 'crashed');
-  const loud = fatal.filter((found) => found.rule.onlyIfDead !== true && !isMild(found));
+  // What a start waited for in vain is what ended it, if it ended.
+  const fatal = account.found.filter(
+    ({ rule }) => rule.state === 'crashed' || (rule.state === 'hung' && rule.phase === 'distributed-init'),
+  );
+  const loud = fatal.filter((found) => found.rule.state === 'crashed' && found.rule.onlyIfDead !== true && !isMild(found));
   const proof = [...loud, ...account.deaths].sort((a, b) => a.line - b.line);
   const last = proof.at(-1);
   if (last === undefined) return diedUnexplained(account, fatal);

@@ -52,11 +52,14 @@ function admitsNothing(present: readonly Work[]): boolean {
 }
 
 function standsStill(present: readonly Work[]): boolean {
-  const three = present.slice(-3);
-  const frozen = three.every(({ running, generated, prompted, usage }) => {
-    return running > 0 && generated === 0 && prompted === 0 && usage === three[0]?.usage;
+  // One request alone may wait for a kernel that is compiled; several that wait together, with a queue, less so.
+  const last = present.at(-1);
+  const needed = (last?.queued ?? 0) > 0 && (last?.running ?? 0) > 1 ? 2 : 3;
+  const still = present.slice(-needed);
+  const frozen = still.every(({ running, generated, prompted, usage }) => {
+    return running > 0 && generated === 0 && prompted === 0 && usage === still[0]?.usage;
   });
-  return three.length === 3 && frozen;
+  return still.length === needed && frozen;
 }
 
 function isPrefillBound(present: readonly Work[]): boolean {

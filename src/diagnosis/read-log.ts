@@ -115,8 +115,16 @@ export class LogReader {
     if (engine !== undefined) this.#figures.suppose(engine);
     if (kinds.has('figures') || kinds.has('work')) this.#read(found, sighting);
     if (kinds.has('answer')) this.#answer({ ...sighting, text: partsBelow(found, sighting.text).join('') });
+    this.#note(kinds, found, sighting);
+    this.#mark(watched, sighting);
+    this.#signs.read(watched, found, sighting, { phase: this.#phaseNow(), findings: this.#findings });
+  }
+
+  /** Lines that are known by their anchor alone. */
+  #note(kinds: ReadonlySet<Watched['kind']>, found: FoundLine, sighting: Sighting): void {
     if (kinds.has('nodes')) this.#isMultiNode ||= spansNodes(brokenParts(found, sighting.text).join(''));
     if (kinds.has('nccl')) this.#nccl = sighting;
+    if (kinds.has('preempted')) this.#work.retract(sighting);
     if (kinds.has('shutdown')) this.#shutdown ??= sighting;
     if (kinds.has('communicators')) this.#communicators = sighting;
     if (kinds.has('notice')) this.#notice(sighting);
@@ -124,8 +132,6 @@ export class LogReader {
     if (kinds.has('compiled')) this.#phase.compile(undefined);
     if (kinds.has('harmless') && this.#harmless.length < 20) this.#harmless.push(sighting);
     if (kinds.has('traceback')) this.#openTraceback ??= sighting;
-    this.#mark(watched, sighting);
-    this.#signs.read(watched, found, sighting, { phase: this.#phaseNow(), findings: this.#findings });
   }
 
   #progress(sighting: Sighting): void {

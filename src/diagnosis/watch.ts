@@ -95,7 +95,8 @@ type PlainKind =
   | 'traceback'
   | 'communicators'
   | 'nccl'
-  | 'shutdown';
+  | 'shutdown'
+  | 'preempted';
 
 export type Watched =
   | { readonly kind: PlainKind }
@@ -156,6 +157,7 @@ function build(): Watch {
   plain(NCCL, 'nccl');
   plain(COMPILED, 'compiled');
   plain(SHUTDOWN, 'shutdown');
+  plain(['is preempted by PreemptionMode'], 'preempted');
   for (const marker of MARKERS) for (const sign of marker.signs.map(compiled)) add(sign.anchor, { kind: 'marker', marker, sign });
   for (const sign of DEATHS.map(compiled)) add(sign.anchor, { kind: 'death', sign });
   RULES.forEach((rule, place) => {

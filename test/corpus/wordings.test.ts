@@ -441,6 +441,27 @@ const CASES: readonly (readonly [cause: string, phase: string, what: string, lin
   ],
   ['engine-core-init-failed', '', 'the wrapper alone', [WRAPPED]],
   [
+    'ray-placement-group-unsatisfiable',
+    'distributed-init',
+    'Ray gives up',
+    [
+      '(EngineCore_DP0 pid=9) WARNING 02-01 10:00:00 [ray_utils.py:352] Tensor parallel size (16) exceeds available GPUs (8). This may result in Ray placement group allocation failures.',
+      ...CORE,
+      `${ENGINE} ValueError: Cannot provide a placement group of placement_group_specs=[] within 1800 seconds.`,
+      WRAPPED,
+    ],
+  ],
+  [
+    'attention-workspace-oom',
+    'attention-backend-init',
+    'vLLM’s workspace',
+    [
+      ...VLLM_FATAL,
+      `${ENGINE} AssertionError: Workspace is locked but allocation from 'x' requires 512.00 MB, current size is 256.00 MB. Workspace growth is not allowed after locking.`,
+      VLLM_DEAD,
+    ],
+  ],
+  [
     'unknown',
     'serving',
     'an exception that no rule knows',

@@ -108,6 +108,7 @@ export const DEATHS: readonly string[] = [
   'EngineCore encountered a fatal error',
   'EngineCore hit an exception',
   'DistBackendError: NCCL error',
+  'RuntimeError: NCCL error',
   'EngineCore encountered an issue',
   'EngineDeadError',
   'AsyncEngineDeadError',

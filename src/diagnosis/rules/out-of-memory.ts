@@ -87,6 +87,7 @@ export const OUT_OF_MEMORY_RULES: readonly Rule[] = [
       'Failed to allocate memory for {}AlignedAllo',
       'Out of workspace memory in AlignedAllo',
       'Workspace buffer is too small',
+      'Workspace is locked but allocation',
       'Increase the workspace buffer size',
     ],
     where: {
@@ -94,6 +95,7 @@ export const OUT_OF_MEMORY_RULES: readonly Rule[] = [
         'workspace_buffer',
         'workspace buffer',
         'float_workspace',
+        'Workspace is locked',
         'layers/attention/{}in __init__',
         'AlignedAllocator',
         'init_attention_backend',

@@ -7,7 +7,12 @@ export const POOL_RULES: readonly Rule[] = [
     title: 'the KV pool is full and requests are sent back to the queue',
     state: 'degraded',
     weight: 'root',
-    signs: ['KV cache pool is full. Retract requests', 'Decode out of memory happened', '#retracted_reqs: {retracted}'],
+    signs: [
+      'KV cache pool is full. Retract requests',
+      'Decode out of memory happened',
+      'is preempted by PreemptionMode',
+      '#retracted_reqs: {retracted}',
+    ],
     phase: 'serving',
     restartSameFlagsHelps: false,
     remedy: ({ facts }) => {
