@@ -4,8 +4,8 @@
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { diagnose } from '../dist/diagnosis/diagnose.js';
-import { LogReader } from '../dist/diagnosis/read-log.js';
+import { diagnoseServers } from '../dist/diagnosis/diagnose.js';
+import { CarriedLog } from '../dist/diagnosis/split-carriers.js';
 import { FAMILIES } from '../dist/diagnosis/rules/all.js';
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url));
@@ -80,16 +80,15 @@ function readCases() {
 }
 
 function verdictOf(bytes, isSilent) {
-  const account = accountOf(bytes);
-  if (!isSilent) return diagnose([{ file: '', account }]);
-  const now = (account.lastAt ?? 0) + 3 * HOURS;
-  return diagnose([{ file: '', account: accountOf(bytes, now) }], { now, lastWritten: 0 });
+  if (!isSilent) return diagnoseServers(serversOf(bytes));
+  const now = (serversOf(bytes)[0].account.lastAt ?? 0) + 3 * HOURS;
+  return diagnoseServers(serversOf(bytes, now), { now, lastWritten: 0 });
 }
 
-function accountOf(bytes, now) {
-  const reader = new LogReader(now === undefined ? {} : { now });
-  reader.feed(bytes);
-  return reader.end();
+function serversOf(bytes, now) {
+  const log = new CarriedLog(now === undefined ? {} : { now });
+  log.feed(bytes);
+  return log.end().map(({ carrier, account }) => ({ file: carrier, account }));
 }
 
 function renderIndex() {

@@ -5,8 +5,8 @@
 import { stat } from 'node:fs/promises';
 import { AerieError } from '../base/errors.ts';
 import type { NamedAccount } from '../diagnosis/account.ts';
-import { diagnose } from '../diagnosis/diagnose.ts';
-import { LogReader } from '../diagnosis/read-log.ts';
+import { diagnose, diagnoseServers } from '../diagnosis/diagnose.ts';
+import { CarriedLog } from '../diagnosis/split-carriers.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
 import { openLog } from './open-log.ts';
 
@@ -34,12 +34,15 @@ export async function runDiagnose(input: DiagnoseInput, signal: AbortSignal): Pr
   let bytes = 0;
   let lastWritten: number | undefined;
   for (const log of logs) {
-    const reader = new LogReader(now === undefined ? {} : { now });
+    const reader = new CarriedLog(now === undefined ? {} : { now });
     bytes += await readInto(reader, log, signal);
-    accounts.push({ file: logs.length === 1 ? '' : log, account: reader.end() });
+    const carried = reader.end();
+    accounts.push(...carried.map(({ carrier, account }) => ({ file: logs.length === 1 ? carrier : log, account })));
     if (log !== '-') lastWritten = Math.max(lastWritten ?? 0, wallClock(await stat(log).then(({ mtime }) => mtime)));
   }
-  const verdict = diagnose(accounts, {
+  // One file: its containers are servers of their own. Several files: ranks or nodes of one server.
+  const judge = logs.length === 1 ? diagnoseServers : diagnose;
+  const verdict = judge(accounts, {
     ...(now === undefined ? {} : { now }),
     ...(lastWritten === undefined ? {} : { lastWritten }),
   });
@@ -47,7 +50,7 @@ export async function runDiagnose(input: DiagnoseInput, signal: AbortSignal): Pr
   return { ...verdict, facts: { ...verdict.facts, samples: thin(samples, SAMPLES_TOLD) }, logs: [...logs], bytes };
 }
 
-async function readInto(reader: LogReader, log: string, signal: AbortSignal): Promise<number> {
+async function readInto(reader: CarriedLog, log: string, signal: AbortSignal): Promise<number> {
   let bytes = 0;
   for await (const chunk of openLog(log, signal)) {
     bytes += chunk.length;

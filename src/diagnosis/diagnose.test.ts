@@ -231,6 +231,29 @@ describe('several starts, ranks and containers', () => {
     expect(verdict.evidence[0]).toMatchObject({ file: 'rank1.log', line: 2 });
   });
 
+  it('of two containers in one log the one that is not well speaks, by its own lines', () => {
+    const lines = [
+      'small-1  | (APIServer pid=1) INFO:     Application startup complete.',
+      'large-1  | (EngineCore pid=9) INFO 02-01 10:00:00 [gpu_model_runner.py:1] Starting to load model org/m...',
+      'Loading safetensors checkpoint shards:  60% Completed | 3/5 [05:06<03:26, 103.00s/it]',
+      'small-1  | (APIServer pid=1) INFO:     10.0.0.9:4 - "POST /v1/completions HTTP/1.1" 200 OK',
+      'small-1  | (APIServer pid=1) INFO:     10.0.0.9:4 - "POST /v1/completions HTTP/1.1" 200 OK',
+    ];
+    const verdict = verdictOf(`${lines.join('\n')}\n`);
+    expect(verdict).toMatchObject({
+      state: 'initializing',
+      phase: 'weight-loading',
+      cause: 'slow-storage',
+      evidence: [{ line: 3 }],
+    });
+    expect(verdict.notes.join(' ')).toContain('small-1 serving, large-1 initializing (slow-storage)');
+    const crash =
+      'large-1  | (EngineCore pid=9) ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.';
+    expect(verdictOf(`${[...lines, crash, ...lines.slice(3), ...lines.slice(3)].join('\n')}\n`)).toMatchObject({
+      ...{ state: 'crashed', cause: 'weights-exceed-static-fraction', evidence: [{ line: 6 }] },
+    });
+  });
+
   it('one rank that hangs beside one that is ahead is what the start waits for', () => {
     const ahead =
       '[2026-02-01 10:00:40 TP0] Load weight end. type=X, dtype=torch.bfloat16, avail mem=21.82 GB, mem usage=72.33 GB.\n';

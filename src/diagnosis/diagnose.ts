@@ -8,11 +8,34 @@ import { judge, type JudgeOptions } from './judge.ts';
 import type { Judgement } from './judgement.ts';
 import { mergeAccounts } from './merge-ranks.ts';
 import type { LogFacts } from './log-facts.ts';
-import type { Evidence, Remedy, Verdict } from './verdict.ts';
+import type { Evidence, Remedy, State, Verdict } from './verdict.ts';
 
 export interface DiagnoseOptions extends JudgeOptions {
   /** Asks the capacity model about a remedy: a sentence to add, or nothing. */
   readonly checkRemedy?: (remedy: Remedy, facts: LogFacts) => string | undefined;
+}
+
+/** The gravest first: of several servers in one log the one that needs a person speaks. */
+const GRAVITY: Readonly<Record<State, number>> = { crashed: 0, hung: 1, degraded: 2, initializing: 3, serving: 4, ready: 5 };
+
+/** Servers that stand in one log, such as the containers of docker compose. */
+export function diagnoseServers(servers: readonly NamedAccount[], options: DiagnoseOptions = {}): Verdict {
+  const verdicts = servers.map((server) => ({ server, verdict: diagnose([{ ...server, file: '' }], options) }));
+  const [gravest] = [...verdicts].sort((a, b) => GRAVITY[a.verdict.state] - GRAVITY[b.verdict.state]);
+  if (gravest === undefined || verdicts.length === 1) return gravest?.verdict ?? diagnose(servers, options);
+  // Several that crashed may be nodes of one server: the first cause in time.
+  const crashed = verdicts.filter(({ verdict }) => verdict.state === 'crashed').map(({ server }) => ({ ...server, file: '' }));
+  const verdict = crashed.length > 1 ? diagnose(crashed, options) : gravest.verdict;
+  const all = verdicts.map(
+    ({ server, verdict: { state, cause } }) => `${server.file} ${state}${cause === 'none' ? '' : ` (${cause})`}`,
+  );
+  return {
+    ...verdict,
+    notes: [
+      ...verdict.notes,
+      `The log holds ${verdicts.length} containers: ${all.join(', ')}. This is about ${gravest.server.file}.`,
+    ],
+  };
 }
 
 const CLOCK = 'Silence was not judged: give --now (the time by the log’s own clock) to have it judged.';

@@ -1,9 +1,10 @@
 /** A verdict of a log given as text, as `aerie diagnose` gives it; and the corpus with what is expected of each log. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Account } from '../../src/diagnosis/account.ts';
-import { diagnose } from '../../src/diagnosis/diagnose.ts';
+import type { Account, NamedAccount } from '../../src/diagnosis/account.ts';
+import { diagnoseServers } from '../../src/diagnosis/diagnose.ts';
 import { LogReader } from '../../src/diagnosis/read-log.ts';
+import { CarriedLog } from '../../src/diagnosis/split-carriers.ts';
 import type { Phase, State, Verdict } from '../../src/diagnosis/verdict.ts';
 
 const CORPUS = join(import.meta.dirname, '..', 'corpus');
@@ -39,12 +40,17 @@ export function accountOf(text: string, now?: number): Account {
   return reader.end();
 }
 
+function serversOf(text: string, now?: number): NamedAccount[] {
+  const log = new CarriedLog(now === undefined ? {} : { now });
+  log.feed(Buffer.from(text));
+  return log.end().map(({ carrier, account }) => ({ file: carrier, account }));
+}
+
 /** `isSilent`: hours after its last line. */
 export function verdictOf(text: string, isSilent = false): Verdict {
-  const account = accountOf(text);
-  if (!isSilent) return diagnose([{ file: '', account }]);
-  const now = (account.lastAt ?? 0) + 3 * HOURS;
-  return diagnose([{ file: '', account: accountOf(text, now) }], { now, lastWritten: 0 });
+  if (!isSilent) return diagnoseServers(serversOf(text));
+  const now = (accountOf(text).lastAt ?? 0) + 3 * HOURS;
+  return diagnoseServers(serversOf(text, now), { now, lastWritten: 0 });
 }
 
 export function isRight({ state, acceptStates = [], cause }: Case, verdict: Verdict): boolean {
