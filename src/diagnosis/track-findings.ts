@@ -28,7 +28,8 @@ export class FindingTrack {
   }
 
   die(sighting: Sighting): void {
-    if (this.deaths.length < KEPT_OF_EACH) this.deaths.push(sighting);
+    // One line may be known by two texts.
+    if (this.deaths.length < KEPT_OF_EACH && this.deaths.at(-1)?.line !== sighting.line) this.deaths.push(sighting);
     this.#dies();
   }
 

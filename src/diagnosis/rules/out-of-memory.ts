@@ -8,6 +8,7 @@ import { CAPTURE_FRAMES, LOAD_FRAMES, POOL_FRAMES, PROFILE_FRAMES, SERVE_FRAMES 
 
 /** Every way in which an engine says that the GPU has no room for an allocation. */
 export const OUT_OF_MEMORY = [
+  'out of memory. Tried to allocate {tried} GiB',
   'CUDA out of memory. Tried to allocate',
   'OutOfMemoryError: CUDA out of memory',
   'CUDA out of memory occurred',
@@ -17,6 +18,8 @@ export const OUT_OF_MEMORY = [
   'cuMemCreate failed{}out of memory',
 ] as const;
 
+/** No memory fraction leaves so much free: the batch itself is too large. */
+const HUGE_GIB = 16;
 /** What SGLang's prefill of one chunk of 8,192 tokens needs on a large mixture of experts, in GiB. */
 const PREFILL_NEEDS_GIB = 2.5;
 
@@ -200,7 +203,7 @@ export const OUT_OF_MEMORY_RULES: readonly Rule[] = [
     where: { near: SERVE_FRAMES, phases: ['engine-initialized', 'http-bind', 'warmup', 'serving'] },
     phase: 'serving',
     restartSameFlagsHelps: false,
-    remedy: ({ facts }) => runtimeRemedy(facts),
+    remedy: ({ facts, numbers }) => runtimeRemedy(facts, numbers['tried'] ?? 0),
     meaning:
       'The server had started, and a batch (mostly a large prefill) needed more temporary memory than was left outside the pool. It comes back with the next batch of that size.',
     mistakenFor: 'a full KV pool: the pool is apart, and enlarging it makes this worse',
@@ -215,7 +218,14 @@ function lowered(facts: RemedyFacts['facts'], step: number): string {
   return fraction === undefined ? '' : Math.max(0.1, fraction - step).toFixed(2);
 }
 
-function runtimeRemedy(facts: RemedyFacts['facts']): Remedy {
+function runtimeRemedy(facts: RemedyFacts['facts'], triedGiB: number): Remedy {
+  if (triedGiB >= HUGE_GIB) {
+    return {
+      flag: byEngine(facts, '--chunked-prefill-size', '--max-num-batched-tokens'),
+      value: String(Math.floor((facts.chunkedPrefill ?? 8192) / 2)),
+      text: `One allocation of ${triedGiB} GiB fits no headroom: it grows with the tokens of one batch times its context. Halve the tokens of one batch, and limit how many long prompts prefill together.`,
+    };
+  }
   const { freeBeforeLoadGiB: before, freeAfterGraphsGiB: left } = facts;
   const flag = byEngine(facts, '--mem-fraction-static', '--gpu-memory-utilization');
   const short = before === undefined || left === undefined ? 0.04 : Math.max(0.01, (PREFILL_NEEDS_GIB - left) / before);
