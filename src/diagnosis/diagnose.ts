@@ -54,11 +54,17 @@ export function diagnose(logs: readonly NamedAccount[], options: DiagnoseOptions
     confidence,
     evidence: judgement.evidence.map((sighting) => evidenceOf(sighting, merged.fileOf)),
     remedy: remedyOf(judgement, facts, options.checkRemedy),
-    restartSameFlagsHelps: rule.restartSameFlagsHelps,
+    restartSameFlagsHelps: canRestart(judgement),
     notes: notesOf(judgement, merged.account, options),
     hypotheses: hypothesise(merged.account, judgement, options),
     facts,
   };
+}
+
+function canRestart({ rule, phase, state }: Judgement): boolean | null {
+  const isStart = state === 'crashed' && phase !== '' && phase !== 'serving';
+  if (isStart && rule.restartAfterStartFailed !== undefined) return rule.restartAfterStartFailed;
+  return rule.restartSameFlagsHelps;
 }
 
 function remedyOf({ rule, numbers }: Judgement, facts: LogFacts, check: DiagnoseOptions['checkRemedy']): Remedy {

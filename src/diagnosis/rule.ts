@@ -39,6 +39,8 @@ export interface Rule {
   /** The phase that the sign itself proves, whatever stood before it. */
   readonly phase?: Phase;
   readonly restartSameFlagsHelps: boolean | null;
+  /** The same, where it ended a start: what a start did once it does again. */
+  readonly restartAfterStartFailed?: boolean | null;
   readonly remedy: (from: RemedyFacts) => Remedy;
   /** What it means, in one or two sentences. */
   readonly meaning: string;

@@ -17,6 +17,7 @@ export const COMMUNICATION_RULES: readonly Rule[] = [
       'Some NCCL operations have failed or timed out',
     ],
     restartSameFlagsHelps: null,
+    restartAfterStartFailed: false,
     remedy: ({ numbers }) =>
       // The process group's own first collectives: nothing has been computed yet.
       (numbers['seq'] ?? Number.POSITIVE_INFINITY) <= 5
@@ -82,7 +83,7 @@ export const COMMUNICATION_RULES: readonly Rule[] = [
       'failed to recv, got 0 bytes',
     ],
     phase: 'distributed-init',
-    restartSameFlagsHelps: null,
+    restartSameFlagsHelps: false,
     remedy: setFlag(
       '--dist-init-addr',
       '',

@@ -43,7 +43,7 @@ export const GPU_RULES: readonly Rule[] = [
     state: 'crashed',
     weight: 'root',
     signs: ['NVRM: Xid {}: 13,', 'NVRM: Xid 13', 'Graphics SM Warp Exception', 'Graphics Exception: ESR'],
-    restartSameFlagsHelps: null,
+    restartSameFlagsHelps: true,
     remedy: advise(
       'Mostly a kernel that read out of bounds: change the attention or mixture-of-experts backend, switch graphs off (--enforce-eager, --disable-cuda-graph) to find it, and upgrade. If it comes back on one card only, test that card.',
     ),
@@ -66,6 +66,7 @@ export const GPU_RULES: readonly Rule[] = [
       'NVRM: Xid {}: 31,',
     ],
     restartSameFlagsHelps: true,
+    restartAfterStartFailed: false,
     remedy: ({ facts }) => ({
       flag: byEngine(facts, '--disable-cuda-graph', '--enforce-eager'),
       value: '',

@@ -59,7 +59,7 @@ export const WAITING_RULES: readonly Rule[] = [
     weight: 'root',
     signs: [],
     phase: 'cuda-graph-capture',
-    restartSameFlagsHelps: null,
+    restartSameFlagsHelps: false,
     remedy: ({ facts }) => ({
       flag: byEngine(facts, '--cuda-graph-max-bs', '--compilation-config'),
       value: byEngine(facts, '64', '{"cudagraph_capture_sizes": [1, 2, 4, 8, 16, 32, 64]}'),
@@ -92,7 +92,7 @@ export const WAITING_RULES: readonly Rule[] = [
     state: 'hung',
     weight: 'root',
     signs: [],
-    restartSameFlagsHelps: null,
+    restartSameFlagsHelps: false,
     remedy: setFlag(
       'NCCL_SOCKET_IFNAME',
       '',
