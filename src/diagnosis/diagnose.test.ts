@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountOf, verdictOf } from '../../test/support/diagnose-log.ts';
 import { diagnose } from './diagnose.ts';
@@ -79,6 +80,18 @@ describe('a healthy server', () => {
       cause: 'none',
     });
     expect(said([CAPACITY, ...words]).state).not.toBe('crashed');
+  });
+
+  it('logs requests with their prompts, whatever people ask about', () => {
+    const prompts = [
+      "[2026-02-01 10:00:40] Receive: obj=GenerateReqInput(rid='a', text='Why torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB? Traceback (most recent call last): EngineDeadError Segmentation fault (core dumped)')",
+      "INFO 02-01 10:00:41 [logger.py:39] Received request chatcmpl-1: prompt: 'Scheduler hit an exception: NVRM: Xid (PCI:0000:43:00): 79, GPU has fallen off the bus', params: SamplingParams(n=1)",
+    ];
+    expect(said([CAPACITY, READY, ...prompts])).toMatchObject({ state: 'ready', cause: 'none' });
+    expect(said([CAPACITY, READY, ...prompts, decode('10:01:02', 40, 0, 0.4, 900)])).toMatchObject({
+      state: 'serving',
+      cause: 'none',
+    });
   });
 
   it('answered requests after an error, so it did not die of it', () => {
@@ -264,6 +277,28 @@ describe('several starts, ranks and containers', () => {
     ]);
     expect(verdict).toMatchObject({ state: 'initializing', phase: 'distributed-init' });
   });
+});
+
+it('gives a verdict for any bytes', () => {
+  const words = fc.constantFrom(
+    CAPACITY,
+    READY,
+    PROBE,
+    'Traceback (most recent call last):',
+    'CUDA out of memory. Tried to allocate',
+    '\r',
+    '\u001b[1m',
+    'Decode batch',
+    '"POST /generate HTTP/1.1" 200',
+    'a  | x',
+    '[20',
+    ': 3/5 [00:01<00:02, 5s/it]',
+  );
+  fc.assert(
+    fc.property(fc.array(fc.oneof(words, fc.string({ unit: 'binary' })), { maxLength: 12 }), fc.boolean(), (lines, isSilent) => {
+      expect(verdictOf(lines.join('\n'), isSilent).cause).toMatch(/^[a-z0-9-]+$/);
+    }),
+  );
 });
 
 describe('a log that is none', () => {

@@ -5,7 +5,7 @@ import { brokenParts } from './join-wrapped.ts';
 import { NEAR_LINES, phaseOfFrames } from './line-hints.ts';
 import { phaseOrder } from './phases.ts';
 import type { FoundLine } from './scan-lines.ts';
-import { matchSign } from './sign.ts';
+import { type CompiledSign, matchSign } from './sign.ts';
 import type { FindingTrack } from './track-findings.ts';
 import type { Phase } from './verdict.ts';
 import type { CompiledRule, Watched } from './watch.ts';
@@ -14,6 +14,12 @@ import type { CompiledRule, Watched } from './watch.ts';
 const LONGEST_EVIDENCE = 500;
 /** A sign that comes a thousand times is read no more: it has said what it says. */
 const READ_OF_EACH = 1000;
+
+/** A request that was logged with its prompt: whatever a person wrote there is no sign. */
+const REQUEST = /Received request |Receive: obj=|Finish: obj=|Generated response |prompt: ['"]/;
+/** Engines tell of their end at a higher level. */
+const TOLD = /^(?:DEBUG|INFO)$/;
+const HEAD = 400;
 
 export class SignReader {
   readonly #seen = new Map<Watched, number>();
@@ -24,23 +30,19 @@ export class SignReader {
     sighting: Sighting,
     context: { phase: Phase | ''; findings: FindingTrack },
   ): void {
+    if (REQUEST.test(sighting.text.slice(0, HEAD))) return;
     const candidates: Found[] = [];
-    let joined: string | undefined;
+    const joined: { text: string | undefined } = { text: undefined };
     for (const one of watched) {
       if ((one.kind !== 'sign' && one.kind !== 'death') || this.#isTired(one)) continue;
-      let numbers = matchSign(one.sign, sighting.text);
-      // What makes it another sign may stand on the other side of the break.
-      if (numbers === undefined || one.sign.not !== undefined) {
-        joined ??= brokenParts(found, sighting.text).join('');
-        numbers = matchSign(one.sign, joined);
-      }
+      const numbers = numbersIn(one.sign, found, sighting, joined);
       if (numbers === undefined) continue;
-      if (one.kind === 'death') context.findings.die(evidence(sighting));
-      else {
-        const fit = fitOf(one.rule, found, sighting, context.phase);
-        if (fit > 0)
-          candidates.push(candidate(one.rule, sighting, { numbers, fit, phase: context.phase || phaseOfFrames(found) }));
+      if (one.kind === 'death') {
+        if (!TOLD.test(peelLine(sighting.text.slice(0, HEAD)).level)) context.findings.die(evidence(sighting));
+        continue;
       }
+      const fit = fitOf(one.rule, found, sighting, context.phase);
+      if (fit > 0) candidates.push(candidate(one.rule, sighting, { numbers, fit, phase: context.phase || phaseOfFrames(found) }));
     }
     if (candidates.length > 0) context.findings.take(withAllNumbers(candidates));
   }
@@ -50,6 +52,19 @@ export class SignReader {
     this.#seen.set(one, count);
     return count > READ_OF_EACH;
   }
+}
+
+/** In the line, else in the record that a terminal broke; what makes it another sign may stand on the other side of the break. */
+function numbersIn(
+  sign: CompiledSign,
+  found: FoundLine,
+  { text }: Sighting,
+  joined: { text: string | undefined },
+): Found['numbers'] | undefined {
+  const numbers = matchSign(sign, text);
+  if (numbers !== undefined && sign.not === undefined) return numbers;
+  joined.text ??= brokenParts(found, text).join('');
+  return matchSign(sign, joined.text);
 }
 
 function candidate({ rule, place }: CompiledRule, sighting: Sighting, more: Pick<Found, 'numbers' | 'fit' | 'phase'>): Found {
