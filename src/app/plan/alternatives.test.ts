@@ -79,6 +79,32 @@ describe('findNearestThatWorks', () => {
   });
 });
 
+describe('a launch of vLLM', () => {
+  const vllm = (name: string, gpu: string) => {
+    const model = findKnownModel(name);
+    if (model === undefined) throw new Error(`the table has lost ${name}`);
+    const of = { engine: 'vllm', version: '0.21.0', shape: readModelConfig(model), gpu: findGpu(gpu), observations: [] } as const;
+    return basis({ ...of, load: { ...basis().load, longestRequestTokens: 4000 } });
+  };
+
+  it('whose context does not fit is brought to a shorter one', () => {
+    const tight = vllm('meta-llama/Llama-3.1-8B-Instruct', 'RTX 3090');
+    const base = evaluate(tight, []);
+    expect(base.prediction.verdict).toBe('refuses-to-start');
+    const nearest = findNearestThatWorks(tight, base);
+    expect(nearest?.changes[0]).toBe('--max-model-len');
+    expect(nearest?.candidate.prediction.verdict).toBe('fits');
+    expect(Number(nearest?.changes[1])).toBeLessThanOrEqual(nearest?.candidate.prediction.poolTokens ?? 0);
+  });
+
+  it('shares positions over no more ranks than hold the same KV', () => {
+    const heads = vllm('Qwen/Qwen3-235B-A22B', 'H200'); // 4 KV heads: two copies on eight ranks
+    const offered = findAlternatives(heads, evaluate(heads, ['--tensor-parallel-size', '8'])).flatMap(({ changes }) => changes);
+    expect(offered).not.toContain('4');
+    expect(offered).not.toContain('8');
+  });
+});
+
 describe('pricePolicy', () => {
   it('prices a rule by the best launch that breaks it, where that is the better one', () => {
     const base = evaluate(basis(), launch('0.88'));

@@ -153,7 +153,7 @@ function sglangLevers({ version, shape, load }: PlanBasis, { launch, steady }: C
         'less of the pool is held back for answers that end early; watch the retractions',
       ),
     );
-  if (isCopiedOverRanks(shape, launch.attentionTp) && !launch.isDpAttention)
+  if (copiesOver(shape, launch.attentionTp) > 1 && !launch.isDpAttention)
     for (const dp of [2, 4].filter((groups) => launch.tp % groups === 0 && groups < launch.tp))
       levers.push(
         tryOf(
@@ -162,7 +162,7 @@ function sglangLevers({ version, shape, load }: PlanBasis, { launch, steady }: C
         ),
       );
   if (hasLatent(shape) && from(0, 5, 16) && launch.dcp === 1)
-    for (const dcp of [2, 4].filter((ranks) => launch.tp % ranks === 0))
+    for (const dcp of [2, 4].filter((ranks) => launch.tp % ranks === 0 && ranks <= copiesOver(shape, launch.tp)))
       levers.push(
         tryOf(
           ['--dcp-size', dcp, '--attention-backend', 'flashinfer'],
@@ -177,7 +177,7 @@ function roomyCap(inFlight: number, running: number | undefined): number {
   return Math.max(64, Math.ceil(Math.min(inFlight, 3 * (running ?? inFlight)) / 64) * 64);
 }
 
-function vllmLevers({ version, shape, load }: PlanBasis, { launch, steady }: Candidate): Try[] {
+function vllmLevers({ version, shape, load }: PlanBasis, { launch, steady, prediction }: Candidate): Try[] {
   const levers: Try[] = [];
   const cap = roomyCap(load.inFlight, steady?.running);
   if (launch.maxRunningAsked > cap)
@@ -185,8 +185,12 @@ function vllmLevers({ version, shape, load }: PlanBasis, { launch, steady }: Can
   if (launch.prefillChunkTokens > 4096)
     levers.push(tryOf(['--max-num-batched-tokens', 4096], 'a smaller step needs less room beside the pool'));
   const hasDcp = isAtLeast(version === '' ? launch.version : version, [0, 11, 0]) ?? true;
-  if (hasDcp && isCopiedOverRanks(shape, launch.tp) && launch.dcp === 1)
-    for (const dcp of [2, 4, 8].filter((ranks) => launch.tp % ranks === 0))
+  // What a pool of this size holds at once, less a twentieth for other requests; down to a round number.
+  const longest = Math.floor((0.95 * prediction.poolTokens) / 1024) * 1024;
+  if (prediction.poolTokens < launch.contextTokens && longest > 0)
+    levers.push(tryOf(['--max-model-len', longest], 'one request of the whole context does not fit the pool'));
+  if (hasDcp && launch.dcp === 1)
+    for (const dcp of [2, 4, 8].filter((ranks) => launch.tp % ranks === 0 && ranks <= copiesOver(shape, launch.tp)))
       levers.push(tryOf(['--decode-context-parallel-size', dcp], `positions of a request spread over ${dcp} ranks`));
   return levers;
 }
@@ -205,9 +209,16 @@ function hasLatent(shape: ModelShape): boolean {
   return shape.caches.some(({ kind }) => kind === 'latent');
 }
 
-/** Latent vectors are whole on every rank, and so are KV heads where ranks outnumber them. */
-function isCopiedOverRanks(shape: ModelShape, ranks: number): boolean {
-  return shape.caches.some((group) => group.kind === 'latent' || (group.kind === 'heads' && group.kvHeads < ranks));
+/**
+ * Ranks that hold the same KV: all of them with latent vectors, tp ÷ heads where ranks outnumber KV heads, else 1. More of
+ * them cannot share the positions of a request.
+ */
+function copiesOver(shape: ModelShape, ranks: number): number {
+  const copies = shape.caches.flatMap((group) => {
+    if (group.kind === 'latent' || group.kind === 'compressed') return [ranks];
+    return group.kind === 'heads' ? [Math.max(1, Math.floor(ranks / group.kvHeads))] : [];
+  });
+  return copies.length === 0 ? 1 : Math.min(...copies);
 }
 
 export interface PolicyPrice {
