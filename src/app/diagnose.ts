@@ -8,6 +8,7 @@ import type { NamedAccount } from '../diagnosis/account.ts';
 import { diagnose, diagnoseServers } from '../diagnosis/diagnose.ts';
 import { CarriedLog } from '../diagnosis/split-carriers.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
+import { checkRemedy } from './check-remedy.ts';
 import { openLog } from './open-log.ts';
 
 export interface DiagnoseInput {
@@ -43,6 +44,7 @@ export async function runDiagnose(input: DiagnoseInput, signal: AbortSignal): Pr
   // One file: its containers are servers of their own. Several files: ranks or nodes of one server.
   const judge = logs.length === 1 ? diagnoseServers : diagnose;
   const verdict = judge(accounts, {
+    checkRemedy,
     ...(now === undefined ? {} : { now }),
     ...(lastWritten === undefined ? {} : { lastWritten }),
   });

@@ -20,7 +20,7 @@ import { askPlan, type PlanInput, type PlanQuestion } from './plan/question.ts';
 import { nearMisses } from './plan/near-misses.ts';
 import { type PlayedWork, playWork } from './plan/play-work.ts';
 import { recallLaunches, rememberLaunch } from './plan/remembered.ts';
-import { renderSweepPlot, runSweep, type SweepRow } from './plan/run-sweep.ts';
+import { PLAYED_EACH, renderSweepPlot, runSweep, type SweepRow } from './plan/run-sweep.ts';
 import { parseSweeps, type Sweep } from './plan/sweep.ts';
 import { calibrateFrom } from './plan/throughput.ts';
 import { obtainWork, type PlannedWork } from './plan/workload.ts';
@@ -40,7 +40,7 @@ export interface PlanReport {
   readonly nearMisses: readonly string[];
   /** The smallest change that works; undefined where the launch lives, or nothing does. */
   readonly nearest: Alternative | undefined;
-  readonly alternatives: readonly Alternative[];
+  readonly alternatives: readonly PlayedAlternative[];
   readonly policyPrice: PolicyPrice | undefined;
   readonly work: PlannedWork;
   /** Undefined where no workload was given, or the launch does not live. */
@@ -53,6 +53,9 @@ export interface PlanReport {
   /** Path of the picture, '' where none was asked for. */
   readonly plot: string;
 }
+
+/** `played` is undefined where no workload was given. */
+export type PlayedAlternative = Alternative & { readonly played: PlayedWork | undefined };
 
 export interface Calibrated {
   readonly source: string;
@@ -91,7 +94,10 @@ export async function runPlan(input: PlanInput, context: OperationContext): Prom
     measured: calibrated?.coefficients,
   };
   const asked = calibrated === undefined ? first : evaluate({ ...bare, measured: calibrated.coefficients }, question.words);
-  const alternatives = findAlternatives(basis, asked);
+  const alternatives = findAlternatives(basis, asked).map((one) => ({
+    ...one,
+    played: work.isGiven ? playWork(basis, one.candidate, work, PLAYED_EACH) : undefined,
+  }));
   const sweep = runSweep(basis, question.words, sweeps, work.isGiven ? work : undefined);
   const report: PlanReport = {
     ...{ engine, version: asked.launch.version, model: question.model, gpu: gpu.name, asked, assumed },

@@ -11,8 +11,8 @@ export interface SweepRow {
   readonly played: PlayedWork | undefined;
 }
 
-/** Requests played at each point: enough for the settled pace within some per cent, few enough for a hundred points. */
-const PLAYED_EACH = 3000;
+/** Requests played for each of many launches: enough for the settled pace within some per cent, few enough for a hundred points. */
+export const PLAYED_EACH = 3000;
 
 export function runSweep(
   basis: PlanBasis,

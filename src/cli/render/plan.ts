@@ -1,5 +1,5 @@
 /** The answer of `aerie plan`: the figures with where they are from, the verdict, and what to type next. Pure. */
-import type { PlanReport } from '../../app/plan.ts';
+import type { PlanReport, PlayedAlternative } from '../../app/plan.ts';
 import type { Alternative } from '../../app/plan/alternatives.ts';
 import type { Candidate } from '../../app/plan/candidate.ts';
 import type { PlayedWork } from '../../app/plan/play-work.ts';
@@ -134,16 +134,27 @@ function describePlayed(
   return `${formatCount(Math.round(running))} running, ${formatCount(Math.round(queued))} queued, ${formatCount(Math.round(tokensPerSecond))} tok/s, ${hours.toFixed(1)} hours for the whole run${money}${again}${limited}`;
 }
 
-function renderAlternatives({ alternatives }: PlanReport): string[] {
+function renderAlternatives({ alternatives, pricePerHour, work }: PlanReport): string[] {
   if (alternatives.length === 0) return [];
   const rows = alternatives.map((one) => [
     flagsOf(one),
     formatCount(one.candidate.prediction.serverTokens),
-    one.candidate.steady === undefined ? '' : formatCount(Math.round(one.candidate.steady.tokensPerSecond)),
-    `${gib(one.candidate.prediction.freeAfterGraphsGiB)}`,
+    ...paceOf(one, work.isGiven, pricePerHour),
+    gib(one.candidate.prediction.freeAfterGraphsGiB),
     one.candidate.policy.some(({ kept }) => !kept) ? 'forbidden' : EFFECTS[one.effect],
   ]);
-  return ['', 'what else reaches more, the fastest first', renderTable(['flags', 'tokens', 'tok/s', 'GiB left', ''], rows)];
+  const pace = work.isGiven ? ['running', 'tok/s', 'hours', ...(pricePerHour > 0 ? ['price'] : [])] : ['tok/s'];
+  return ['', 'what else reaches more, the fastest first', renderTable(['flags', 'tokens', ...pace, 'GiB left', ''], rows)];
+}
+
+/** From the twin where a workload was given, else from the settled state alone. */
+function paceOf({ candidate, played }: PlayedAlternative, isGiven: boolean, price: number): string[] {
+  const { steady } = candidate;
+  if (!isGiven) return [steady === undefined ? '' : formatCount(Math.round(steady.tokensPerSecond))];
+  if (played === undefined) return ['', '', '', ...(price > 0 ? [''] : [])];
+  const { running, tokensPerSecond, hours } = played;
+  const money = price > 0 ? [formatCount(Math.round(hours * price))] : [];
+  return [formatCount(Math.round(running)), formatCount(Math.round(tokensPerSecond)), hours.toFixed(1), ...money];
 }
 
 function renderPolicyPrice({ policyPrice, work }: PlanReport): string[] {
@@ -199,7 +210,7 @@ export function planData(report: PlanReport): unknown {
     launch: asked.launch,
     ...{ assumed: report.assumed, nearMisses: report.nearMisses, notModelled: asked.prediction.notModelled },
     nearest: nearest === undefined ? undefined : alternativeData(nearest),
-    alternatives: alternatives.map(alternativeData),
+    alternatives: alternatives.map((one) => ({ ...alternativeData(one), played: one.played })),
     policyPrice:
       policyPrice === undefined
         ? undefined
