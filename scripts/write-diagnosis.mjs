@@ -37,6 +37,7 @@ evidence (line and text), remedy (flag and value), hypotheses, and the facts of 
 - A start is judged by progress, not by a fixed wait: each phase may be silent for so long, and only \`--now\` can say that it was longer.
 - An out of memory is told by where it happened: before the pool, while graphs are captured, while serving. They want opposite remedies.
 - Of several errors the first root cause in time counts. Time-outs and lost peers lose to it, wrappers ("engine core failed") lose to everything.
+- A remedy that is a flag is asked of the capacity model (\`aerie plan\`) where the log holds the figures: what the server then holds, or that it is not enough.
 - A cause that no rule explains is \`unknown\`, with what was looked at. The nearest guess is not given.
 - A line that calls itself a warning ends nothing; a server that answered afterwards did not die.
 
