@@ -128,6 +128,9 @@ proves(
   600_000,
 );
 
+/** As the other dialects: one of each kind. All of them read an answer by one reader, which a property of chat-completion.test.ts holds to any reply. */
+const OF_EACH_KIND = ['choices null', 'message null', 'ids nested', 'usage text', 'tool calls null', 'deep', 'nothing'];
+
 for (const engine of ['vllm', 'sglang', 'openai']) {
   proves(
     'error:never-a-stack',
@@ -136,7 +139,7 @@ for (const engine of ['vllm', 'sglang', 'openai']) {
       const project = makeProject();
       let body = '';
       const port = await serve((path, response) => void response.writeHead(200).end(path.includes('completions') ? body : LIST));
-      for (const [name, given] of Object.entries(ANSWERS)) {
+      for (const [name, given] of Object.entries(ANSWERS).filter(([name]) => engine === 'vllm' || OF_EACH_KIND.includes(name))) {
         body = given;
         expectEndsWell(await runAgainst(project, port, 'run', engine), `${engine}, answer: ${name}`);
       }
