@@ -79,7 +79,7 @@ export async function runPlan(input: PlanInput, context: OperationContext): Prom
     assumed.push(`${work.source} (say how long they are with --lengths or --workload)`);
   const load = {
     requests: work.requests,
-    inFlight: input.inFlight ?? NO_CLIENT_LIMIT,
+    inFlight: input.inFlight ?? (run?.isInFlightGiven === true ? run.inFlight : NO_CLIENT_LIMIT),
     longestRequestTokens: longestRequest(work),
   };
   const observations = await observe(input, question, context);

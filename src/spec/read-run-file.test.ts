@@ -34,6 +34,7 @@ describe('readRunFile', () => {
       attemptTimeoutMs: 0,
       patienceMs: 1_800_000,
       inFlight: 8,
+      isInFlightGiven: false,
       pricePerHour: 0,
       file: '/p/run.yaml',
       folder: '/p/runs/r',

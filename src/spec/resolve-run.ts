@@ -71,6 +71,7 @@ export function resolveRun(file: RunFile, at: { readonly file: string; readonly 
     partitions: file.partitions.map((partition) => resolvePartition(partition, dirname(path), file.sampling)),
     attemptTimeoutMs: parseDuration(file['attempt-timeout'] ?? '') ?? 0,
     patienceMs: parseDuration(file.patience) ?? 0,
+    isInFlightGiven: file['in-flight'] !== undefined,
     inFlight: file['in-flight'] ?? (servers.every(({ engine }) => engine === 'embedded') ? IN_FLIGHT.embedded : IN_FLIGHT.other),
     pricePerHour: file['price-per-hour'] ?? 0,
     file: path,

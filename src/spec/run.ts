@@ -94,6 +94,8 @@ export interface RunSpec extends AskSettings {
   readonly patienceMs: number;
   /** Requests in flight over all servers. */
   readonly inFlight: number;
+  /** Whether the file says it, or it is the default. */
+  readonly isInFlightGiven: boolean;
   /** What the machines cost in an hour; 0 = not said. */
   readonly pricePerHour: number;
   /** Absolute path of the run file, and of the run folder `runs/NAME` beside it. */

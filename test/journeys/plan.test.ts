@@ -66,12 +66,15 @@ describe('the launches of the story', () => {
   });
 
   test('are planned from a run file, with what its policy forbids and what that costs', async () => {
-    const { plan } = storyProject();
+    const { plan, folder } = storyProject();
     const shown = await plan(['plan', 'run.yaml', '--facts', FACTS]);
     expect(shown.code, shown.stderr).toBe(0);
     expect(shown.stdout).toMatch(/^moonshotai\/Kimi-K2\.5 on 8 × RTX PRO 6000, SGLang 0\.5\.8\n/);
     expect(shown.stdout).toMatch(/host memory +357\.6\d GiB/); // 48 decimal GB on each of eight ranks
     expect(shown.stdout).toMatch(/--kv-cache-dtype fp8_e4m3 .* forbidden/);
+    writeFileSync(join(folder, 'limited.yaml'), `${RUN}in-flight: 20\n`);
+    const limited = await plan(['plan', 'limited.yaml', '--facts', FACTS, '--json']);
+    expect(limited.json().data.steady).toMatchObject({ running: 20, limitedBy: 'client' }); // what the run file keeps in flight
     const broken = await plan(['plan', 'run.yaml', '--facts', FACTS, '--', '--kv-cache-dtype', 'fp8_e4m3']);
     expect(broken.code).toBe(1);
     expect(broken.stdout).toMatch(/policy +BROKEN: .*fp8_e4m3.*FP8 KV degrades it \(decided by model owner\)/);

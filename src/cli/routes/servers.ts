@@ -30,7 +30,9 @@ export const planCommand = buildCommand<PlanFlags, string[], CliContext>({
       promptLengths: text('Length of prompts, in the same way', 'LENGTHS'),
       requests: number('Requests of the whole run; default 10000, or as many as the workload has prompts'),
       maxTokens: number('max-tokens of the requests; default that of the run file, else 8192'),
-      inFlight: number('Requests that the client keeps in flight; left out: as many as the server takes'),
+      inFlight: number(
+        'Requests that the client keeps in flight; left out: those of the run file, else as many as the server takes',
+      ),
       pricePerHour: number('What the machine costs in an hour'),
       plot: text('Also draw the sweep, as SVG', 'FILE.svg'),
     },
