@@ -1,4 +1,6 @@
 /** The flags of each command, as the command gets them. */
+import type { PlanInput } from '../app/plan.ts';
+
 export interface CommonFlags {
   readonly json: boolean;
 }
@@ -44,22 +46,8 @@ export interface InitFlags extends CommonFlags {
   readonly force: boolean;
 }
 
-export interface PlanFlags extends CommonFlags {
-  readonly engine?: 'sglang' | 'vllm';
-  readonly engineVersion?: string;
-  readonly model?: string;
-  readonly gpu?: string;
+/** Those of the operation; two are called otherwise on a command line, and the rest of it is no flag. */
+export interface PlanFlags extends CommonFlags, Omit<PlanInput, 'target' | 'gpuMemoryMiB' | 'words' | 'sweeps'> {
   readonly gpuMemory?: number;
-  readonly facts?: string;
-  readonly log?: string;
-  readonly calibrate?: string;
   readonly sweep?: readonly string[];
-  readonly workload?: string;
-  readonly lengths?: string;
-  readonly promptLengths?: string;
-  readonly requests?: number;
-  readonly maxTokens?: number;
-  readonly inFlight?: number;
-  readonly pricePerHour?: number;
-  readonly plot?: string;
 }
