@@ -10,7 +10,7 @@ import { readModelConfig } from '../capacity/read-model-config.ts';
 import type { LogFacts } from '../diagnosis/log-facts.ts';
 import type { Remedy } from '../diagnosis/verdict.ts';
 import { formatCount } from '../base/units.ts';
-import { observeLog, wordsOfLog } from './plan/observe.ts';
+import { modelOf, observeLog, wordsOfLog } from './plan/observe.ts';
 
 /** GiB of a card that are gone before the weights: context, kernels, communication (1.2 to 1.5 in public logs). */
 const BEFORE_LOAD_GIB = 1.5;
@@ -34,8 +34,8 @@ export function checkRemedy({ flag, value }: Remedy, log: LogFacts): string | un
 }
 
 /** A hub name, or a folder of that name on the machine. */
-function findModel({ arguments: given }: LogFacts): KnownModel | undefined {
-  const name = given['model_path'] ?? given['model'] ?? given['model_tag'] ?? '';
+function findModel(log: LogFacts): KnownModel | undefined {
+  const name = modelOf(log);
   const parts = name.split('/').filter((part) => part !== '');
   return findKnownModel(name) ?? findKnownModel(parts.slice(-2).join('/')) ?? findKnownModel(parts.at(-1) ?? '');
 }

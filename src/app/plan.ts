@@ -15,7 +15,16 @@ import { findRun } from './find-run.ts';
 import { type Alternative, findAlternatives, findNearestThatWorks, type PolicyPrice, pricePolicy } from './plan/alternatives.ts';
 import { type Candidate, evaluate, type PlanBasis } from './plan/candidate.ts';
 import { obtainModelFiles } from './plan/model-files.ts';
-import { observeFacts, observeLog, parsePoints, plainFactsOf, pointsOf, wordsOfLog } from './plan/observe.ts';
+import {
+  isSameModel,
+  modelOf,
+  observeFacts,
+  observeLog,
+  parsePoints,
+  plainFactsOf,
+  pointsOf,
+  wordsOfLog,
+} from './plan/observe.ts';
 import { askPlan, type PlanInput, type PlanQuestion } from './plan/question.ts';
 import { nearMisses } from './plan/near-misses.ts';
 import { type PlayedWork, playWork } from './plan/play-work.ts';
@@ -75,14 +84,14 @@ export async function runPlan(input: PlanInput, context: OperationContext): Prom
   const shape = await obtainShape(question.model, context);
   const work = await obtainWork(input, longestAnswer(run), context);
   const assumed = [...question.assumed];
-  if (!work.isGiven && input.workload === undefined)
-    assumed.push(`${work.source} (say how long they are with --lengths or --workload)`);
+  if (!work.isGiven) assumed.push(`${work.source} (say how long they are with --lengths or --workload)`);
   const load = {
     requests: work.requests,
     inFlight: input.inFlight ?? (run?.isInFlightGiven === true ? run.inFlight : NO_CLIENT_LIMIT),
     longestRequestTokens: longestRequest(work),
   };
-  const observations = await observe(input, question, context);
+  const { observations, doubt } = await observe(input, question, context);
+  if (doubt !== '') assumed.push(doubt);
   const { engine, version, gpu, policy } = question;
   const bare: PlanBasis = { engine, version, shape, gpu, observations, policy, load, measured: undefined };
   const first = evaluate(bare, question.words);
@@ -127,18 +136,28 @@ async function obtainShape(model: string, { host, onNote, drain }: OperationCont
   });
 }
 
+interface Observed {
+  readonly observations: readonly MeasuredLaunch[];
+  /** Why the figures may not be of the model that is asked about, '' where nothing says so. */
+  readonly doubt: string;
+}
+
 /** What was given on the command line comes first; what Aerie remembers stands in for it, and is not mixed with it. */
-async function observe(input: PlanInput, question: PlanQuestion, { host, drain }: OperationContext): Promise<MeasuredLaunch[]> {
+async function observe(input: PlanInput, question: PlanQuestion, { host, drain }: OperationContext): Promise<Observed> {
   const { model, engine, version, gpu } = question;
   const key = { model, engine, version, gpu: gpu.name };
   const observations: MeasuredLaunch[] = [];
+  let doubt = '';
   if (input.facts !== undefined) observations.push(observeFacts(input.facts));
   if (input.log !== undefined) {
     const log = await readLogFacts(input.log, engine, drain);
     observations.push(observeLog(log, input.log));
-    await rememberLaunch({ ...key, version: log.version ?? version }, wordsOfLog(log), plainFactsOf(log), host);
+    const named = modelOf(log);
+    // A folder may be called anything, so a log is never refused for its model; it is not kept for later plans either.
+    if (named !== '' && !isSameModel(named, model)) doubt = `${input.log} is of ${named}, and its figures are those of ${model}`;
+    else await rememberLaunch({ ...key, version: log.version ?? version }, wordsOfLog(log), plainFactsOf(log), host);
   }
-  return observations.length > 0 ? observations : recallLaunches(key, host.env);
+  return { observations: observations.length > 0 ? observations : await recallLaunches(key, host.env), doubt };
 }
 
 async function calibrateWith(input: PlanInput, basis: PlanBasis, { launch, prediction }: Candidate, { drain }: OperationContext) {

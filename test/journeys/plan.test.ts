@@ -206,6 +206,20 @@ test('a model of one’s own is planned from its folder, and a field that is mis
   expect(missing.json().error?.message).toContain('num_hidden_layers');
 });
 
+test('a log of another model is used aloud, and not remembered', async () => {
+  const { plan, folder } = storyProject();
+  const log = [
+    `[2026-01-30 01:13:04] server_args=ServerArgs(model_path='/models/other', tp_size=8, mem_fraction_static=0.88)`,
+    '[2026-01-30 01:13:16 TP0] Load weight begin. avail mem=94.04 GB',
+    '[2026-01-30 01:14:42 TP0] Load weight end. type=X, dtype=torch.bfloat16, avail mem=21.71 GB, mem usage=72.33 GB.',
+  ];
+  writeFileSync(join(folder, 'server.log'), log.join('\n'));
+  const used = await plan([...STORY, '--log', 'server.log', '--json', ...FLAGS]);
+  expect(used.json().data.assumed).toContainEqual(expect.stringContaining('server.log is of /models/other'));
+  const later = await plan([...STORY, '--json', ...FLAGS]);
+  expect(later.json().data.sources.join()).not.toContain('remembers');
+});
+
 test('a run that has begun says how long its answers are', async () => {
   const project = await lookalikeProject({ prompts: 30 });
   const ran = await project.aerie(['run', 'run.yaml']);

@@ -32,6 +32,22 @@ export function plainFactsOf(log: LogFacts): Record<string, number> {
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, number] => entry[1] !== undefined));
 }
 
+/** The model as the launch named it, a hub name or a folder; '' where the log does not say. */
+export function modelOf({ arguments: given }: LogFacts): string {
+  return given['model_path'] ?? given['model'] ?? given['model_tag'] ?? '';
+}
+
+/** By the last part alone: `moonshotai/Kimi-K2.5` is often served from `/models/Kimi-K2.5`. */
+export function isSameModel(one: string, other: string): boolean {
+  const tail = (name: string) =>
+    name
+      .split('/')
+      .filter((part) => part !== '')
+      .at(-1)
+      ?.toLowerCase() ?? '';
+  return tail(one) === tail(other);
+}
+
 /** `mem_fraction_static=0.88` of SGLang's list of flags, `'tensor_parallel_size': 8` of vLLM's. */
 export function wordsOfLog({ arguments: given, kvCacheDtype }: LogFacts): string[] {
   const words = Object.entries(given).flatMap(([name, value]) => {
