@@ -83,6 +83,9 @@ export function silencedBy(problems: readonly Problem[]): Path[] {
   return problems.filter((problem) => problem.at === 'key' && problem.path.at(-1) === 'flags').map((problem) => problem.path);
 }
 
+const LAUNCH_KEYS = ['setup', 'env', 'command', 'workdir', 'log'] as const;
+const LAUNCH_ONLY = 'is for a server that Aerie launches; this one is there already, so leave it out';
+
 function checkServer(file: unknown, path: Path): Problem[] {
   const has = (key: string) => valueAt(file, [...path, key]) !== undefined;
   const engine = valueAt(file, [...path, 'engine']);
@@ -96,6 +99,7 @@ function checkServer(file: unknown, path: Path): Problem[] {
     const port = 'is for a server that Aerie launches; the port of this one is part of attach';
     if (has('flags')) problems.push({ path: [...path, 'flags'], at: 'key', message: flags });
     if (has('port')) problems.push({ path: [...path, 'port'], at: 'key', message: port });
+    for (const key of LAUNCH_KEYS.filter(has)) problems.push({ path: [...path, key], at: 'key', message: LAUNCH_ONLY });
   } else if (has('api-key')) {
     const message = 'is for a server that is already there (attach); one that Aerie launches needs no key';
     problems.push({ path: [...path, 'api-key'], at: 'key', message, missing: [...path, 'attach'] });
@@ -110,7 +114,9 @@ function checkEmbedded(file: unknown, path: Path): Problem[] {
   const known = knownKeys([...path, 'flags']);
   const isLaunched = valueAt(file, [...path, 'attach']) === undefined;
   const unknown = isMap && isLaunched ? Object.keys(flags).filter((key) => !known.includes(key)) : [];
-  const planned = ['gpu', 'engine-version'].filter((key) => valueAt(file, [...path, key]) !== undefined);
+  const planned = ['gpu', 'engine-version', ...(isLaunched ? LAUNCH_KEYS : [])].filter(
+    (key) => valueAt(file, [...path, key]) !== undefined,
+  );
   const message = 'is for sglang and vllm; the embedded engine comes with Aerie and works on the CPU';
   return [
     ...unknown.map((key) => unknownKey([...path, 'flags'], key)),

@@ -58,6 +58,16 @@ export const secretName = () =>
       'must be the name of an environment variable with a dollar sign, as $VLLM_KEY; the key itself never stands in a run file',
   });
 
+/** Names that a shell can export. */
+export const envName = () =>
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'must be the name of an environment variable: letters, digits and _' });
+
+/** `$NAME` is a secret by name; numbers and switches are what people write without quotes. */
+export const envValue = () =>
+  z.union([z.string().regex(/^[^\0\n]*$/), z.number(), z.boolean()], {
+    error: 'must be text on one line, or $NAME for what the environment variable NAME holds',
+  });
+
 function explainUrl(written: string): string | undefined {
   if (!URL.canParse(written)) return 'is no URL that can be read; write it as http://gpu-1:8000';
   const url = new URL(written);

@@ -5,13 +5,11 @@
 import type { Path } from './problem.ts';
 
 const LATER_KEYS: Readonly<Record<string, readonly string[]>> = {
-  servers: ['machine', 'setup', 'env', 'command', 'workdir', 'log'],
+  servers: ['machine'],
   partitions: ['weight'],
 };
 
-const LATER_VALUES: Readonly<Record<string, readonly string[]>> = {
-  'in-flight': ['auto'],
-};
+const LATER_VALUES: Readonly<Record<string, readonly string[]>> = {};
 
 export function isLaterKey(parent: Path, key: string): boolean {
   return (LATER_KEYS[String(parent[0] ?? '')] ?? []).includes(key);

@@ -46,7 +46,19 @@ describe('checkPolicy', () => {
   });
 
   it('knows before a launch what the flags ask for', () => {
-    const server: ServerSpec = { name: 's', engine: 'embedded', flags: {}, port: 0, gpu: '', engineVersion: '' };
+    const server: ServerSpec = {
+      name: 's',
+      engine: 'embedded',
+      flags: {},
+      port: 0,
+      gpu: '',
+      engineVersion: '',
+      setup: [],
+      env: {},
+      command: '',
+      workdir: '',
+      log: '',
+    };
     expect(findPlannedKvCacheDtype(server)).toBe('f16');
     expect(findPlannedKvCacheDtype({ ...server, flags: { 'kv-type': 'q8_0' } })).toBe('q8_0');
     expect(findPlannedKvCacheDtype({ ...server, attach: 'http://x' })).toBe('');

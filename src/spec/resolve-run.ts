@@ -11,6 +11,7 @@ import {
   type AskSettings,
   COLUMN_NAMES,
   type Columns,
+  type EnvValue,
   type FlagValue,
   type PartitionSpec,
   type PolicyLimits,
@@ -61,7 +62,7 @@ function given<T extends object>(parts: T): Given<T> {
 export function resolveRun(file: RunFile, at: { readonly file: string; readonly text: string }): RunSpec {
   const path = resolve(at.file);
   const ask = resolveAsk(file.sampling);
-  const servers = file.servers.map(resolveServer);
+  const servers = file.servers.map((server, place) => resolveServer(server, place, dirname(path)));
   return freeze({
     name: file.run,
     model: resolveModel(file, dirname(path)),
@@ -71,13 +72,18 @@ export function resolveRun(file: RunFile, at: { readonly file: string; readonly 
     partitions: file.partitions.map((partition) => resolvePartition(partition, dirname(path), file.sampling)),
     attemptTimeoutMs: parseDuration(file['attempt-timeout'] ?? '') ?? 0,
     patienceMs: parseDuration(file.patience) ?? 0,
-    isInFlightGiven: file['in-flight'] !== undefined,
-    inFlight: file['in-flight'] ?? (servers.every(({ engine }) => engine === 'embedded') ? IN_FLIGHT.embedded : IN_FLIGHT.other),
+    isInFlightGiven: typeof file['in-flight'] === 'number',
+    isInFlightAuto: file['in-flight'] === 'auto',
+    inFlight: typeof file['in-flight'] === 'number' ? file['in-flight'] : defaultInFlight(servers),
     pricePerHour: file['price-per-hour'] ?? 0,
     file: path,
     folder: runFolderOf(path, file.run),
     text: at.text,
   });
+}
+
+function defaultInFlight(servers: readonly ServerSpec[]): number {
+  return servers.every(({ engine }) => engine === 'embedded') ? IN_FLIGHT.embedded : IN_FLIGHT.other;
 }
 
 /** A path only where this machine loads the model; a server that is already there has its own name for it. */
@@ -86,7 +92,7 @@ function resolveModel(file: RunFile, folder: string): string {
   return isPath && file.servers.some(({ engine }) => engine === 'embedded') ? resolve(folder, file.model) : file.model;
 }
 
-function resolveServer(server: RunFile['servers'][number], place: number): ServerSpec {
+function resolveServer(server: RunFile['servers'][number], place: number, folder: string): ServerSpec {
   const key = server['api-key'];
   return {
     name: server.name ?? `${server.engine}-${place}`,
@@ -96,9 +102,22 @@ function resolveServer(server: RunFile['servers'][number], place: number): Serve
     ...(key === undefined ? {} : { apiKeyName: key.slice(1) }),
     flags: writtenFlags(server.flags ?? {}),
     port: server.port ?? 0,
+    setup: server.setup ?? [],
+    env: resolveEnv(server.env ?? {}),
+    command: server.command ?? '',
+    workdir: server.workdir === undefined ? '' : resolve(folder, server.workdir),
+    log: server.log === undefined ? '' : resolve(folder, server.log),
     gpu: server.gpu ?? '',
     engineVersion: server['engine-version'] ?? '',
   };
+}
+
+function resolveEnv(written: NonNullable<RunFile['servers'][number]['env']>): Record<string, EnvValue> {
+  const resolved = Object.entries(written).map(([name, value]): [string, EnvValue] => {
+    const secret = typeof value === 'string' ? /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(value)?.[1] : undefined;
+    return [name, secret === undefined ? { value: String(value) } : { secret }];
+  });
+  return Object.fromEntries(resolved);
 }
 
 function writtenFlags(flags: NonNullable<RunFile['servers'][number]['flags']>): Record<string, FlagValue> {

@@ -6,7 +6,10 @@ export type EngineKind = 'embedded' | 'vllm' | 'sglang' | 'openai';
 /** What stands behind a flag; `true` is a flag without a value, a list is one that takes several. */
 export type FlagValue = string | number | boolean | readonly (string | number)[];
 
-/** A server Aerie launches (embedded), or one that is already there (`attach`), which Aerie never stops. */
+/** A value, or the name of the environment variable that holds a secret: the secret itself never enters a spec. */
+export type EnvValue = { readonly value: string } | { readonly secret: string };
+
+/** A server Aerie launches, or one that is already there (`attach`), which Aerie never stops. */
 export interface ServerSpec {
   readonly name: string;
   readonly engine: EngineKind;
@@ -21,6 +24,15 @@ export interface ServerSpec {
   readonly engineVersion: string;
   /** 0 = any free port. */
   readonly port: number;
+  /** Shell lines before the launch. */
+  readonly setup: readonly string[];
+  readonly env: Readonly<Record<string, EnvValue>>;
+  /** What starts the engine, as the shell reads it, its own flags left out; '' = the engine's usual one. */
+  readonly command: string;
+  /** Absolute; '' = the folder of the run file. */
+  readonly workdir: string;
+  /** Absolute path of the launch's log; '' = in the run folder. */
+  readonly log: string;
 }
 
 export type BelowBits = 'below-16-bit' | 'below-8-bit';
@@ -92,8 +104,10 @@ export interface RunSpec extends AskSettings {
   readonly attemptTimeoutMs: number;
   /** How long a server may be away before the worker gives up. */
   readonly patienceMs: number;
-  /** Requests in flight over all servers. */
+  /** Requests in flight over all servers; where `isInFlightAuto`, before anything is known of them. */
   readonly inFlight: number;
+  /** The number follows what the servers' KV pools hold. */
+  readonly isInFlightAuto: boolean;
   /** Whether the file says it, or it is the default. */
   readonly isInFlightGiven: boolean;
   /** What the machines cost in an hour; 0 = not said. */

@@ -1,0 +1,54 @@
+/** One look at a server that lives: its log so far, its process, its port, its counters. Pure types; `judge-look.ts` judges. */
+import type { Account } from '../account.ts';
+import type { State, Verdict } from '../verdict.ts';
+
+/** Four answers, never one of the body. */
+export type Health =
+  | { readonly kind: 'refused'; readonly afterMs: number }
+  | { readonly kind: 'timeout'; readonly afterMs: number }
+  | { readonly kind: 'http'; readonly status: number; readonly afterMs: number };
+
+/** Signs of progress outside the log; undefined = could not be read. Figures are sums over the launch's processes. */
+export interface ProcessSigns {
+  readonly presence: 'running' | 'zombie' | 'gone' | 'unknown';
+  readonly exitStatus: number | undefined;
+  readonly residentBytes: number | undefined;
+  readonly readBytes: number | undefined;
+  readonly gpuUsedMiB: number | undefined;
+  readonly compilers: number;
+  /** Processes beside the main one: a front end whose schedulers are gone has none. */
+  readonly children: number;
+}
+
+/** What the engine says it does: counters are what moves, gauges are what waits. */
+export interface EngineCounters {
+  readonly generatedTokens: number | undefined;
+  readonly promptTokens: number | undefined;
+  readonly running: number | undefined;
+  readonly waiting: number | undefined;
+}
+
+export interface Look {
+  /** By the looker's clock, monotonic. */
+  readonly atMs: number;
+  /** Bytes of the log so far. */
+  readonly logBytes: number;
+  readonly process: ProcessSigns | undefined;
+  readonly health: Health | undefined;
+  readonly counters: EngineCounters | undefined;
+  /** Requests of Aerie's own that it has not answered, and how many it ever answered. */
+  readonly asked: { readonly inFlight: number; readonly answered: number };
+}
+
+/** A live server's state; the first six are those that a log alone can show. */
+export type LiveState = State | 'absent' | 'unresponsive' | 'stopped';
+
+export interface LiveVerdict extends Omit<Verdict, 'state'> {
+  readonly state: LiveState;
+  /** For how long nothing has moved that should have; 0 = it moves, or nothing should. */
+  readonly stillForMs: number;
+  /** How long this phase may stand still. */
+  readonly limitMs: number;
+}
+
+export type { Account };

@@ -1,0 +1,146 @@
+/**
+ * Where commands run: this machine, later one behind ssh. One interface and one contract suite
+ * (`test/contracts/machine.ts`), so that a server's life does not know where it is lived.
+ *
+ * Promises: a process is known by its identity (pid, start time, command line) and never by its pid alone; nothing is
+ * signalled that is not what was recorded; what may not be seen is `unknown` and said so, never guessed to be absent.
+ * On failure: questions answer with values (`absent`, `unknown`, `timeout`); only `start` throws an AerieError.
+ */
+import type { CommandResult } from '../host/commands.ts';
+
+/** What tells one process from a later one with the same pid. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Field 22 of /proc/PID/stat: clock ticks since boot. */
+  readonly startTicks: number;
+  /** /proc/sys/kernel/random/boot_id: pids and ticks begin anew at every boot. */
+  readonly bootId: string;
+  /** The command line when it was recorded, arguments with spaces between. It may retitle itself later. */
+  readonly command: string;
+}
+
+/** A program that outlives whoever starts it. */
+export interface DetachedStart {
+  /** Shell lines before the command, as `conda activate sglang`. */
+  readonly setup: readonly string[];
+  /** Words of the command as the shell reads them; arguments are already quoted. */
+  readonly command: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workFolder: string;
+  /** stdout and stderr are appended here. */
+  readonly logPath: string;
+  /** The exit status is written here when the program ends, whoever lives then: `0`, `137`. */
+  readonly statusPath: string;
+  /** Given to the program and its children as AERIE_LAUNCH: what carries it belongs to this launch. */
+  readonly marker: string;
+}
+
+export type ProcessPresence = 'running' | 'zombie' | 'gone' | 'unknown';
+
+/** One look at a launch: its main process and everything that carries its marker or lives in its session. */
+export interface ProcessLook {
+  readonly main: ProcessPresence;
+  /** From the status file; undefined while it runs, and where nobody could write it. */
+  readonly exitStatus: number | undefined;
+  readonly family: readonly FamilyMember[];
+  /** Signs of progress, summed over the family; undefined where they may not be read. */
+  readonly residentBytes: number | undefined;
+  readonly readBytes: number | undefined;
+  readonly cpuTicks: number | undefined;
+  /** Compilers among the family: ninja, nvcc, cicc, ptxas, cc1plus, gcc, clang. */
+  readonly compilers: number;
+}
+
+export interface FamilyMember extends ProcessIdentity {
+  readonly parent: number;
+  readonly presence: ProcessPresence;
+  /** D: in the kernel and not to be killed; the memory comes back when it returns. */
+  readonly isUninterruptible: boolean;
+}
+
+export interface GpuReading {
+  readonly index: number;
+  readonly uuid: string;
+  readonly name: string;
+  readonly usedMiB: number;
+  readonly totalMiB: number;
+  readonly utilisationPercent: number | undefined;
+}
+
+/** `absent`: no nvidia-smi here. `failed`: there is one, and it said something else. */
+export type GpuLook =
+  | { readonly kind: 'read'; readonly gpus: readonly GpuReading[] }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'failed'; readonly because: string };
+
+/** Someone who holds memory of a GPU, or may. */
+export interface Holder {
+  readonly pid: number;
+  /** undefined: it is not in this pid namespace, so its pid is the host's. */
+  readonly identity: ProcessIdentity | undefined;
+  readonly name: string;
+  readonly user: string;
+  /** undefined: known by its open files only. */
+  readonly usedMiB: number | undefined;
+  readonly gpuUuid: string;
+  /** How it was found. */
+  readonly by: 'compute-apps' | 'open-files' | 'zombie';
+  /** Its parent where it is a zombie: only the parent can reap it. */
+  readonly parent: { readonly pid: number; readonly command: string } | undefined;
+  /** `docker-<id>`, `lxc/101`, as /proc/PID/cgroup says it; '' = not known or none. */
+  readonly container: string;
+}
+
+export interface HoldersLook {
+  readonly holders: readonly Holder[];
+  /** What could not be seen, each with the command for someone who may: `sudo fuser -v /dev/nvidia*`. */
+  readonly unknown: readonly string[];
+}
+
+export type SignalResult = 'sent' | 'gone' | 'not-permitted' | 'another-process';
+
+export interface Resources {
+  /** The smaller of MemAvailable and what the cgroup leaves; undefined = not known. */
+  readonly memoryAvailableBytes: number | undefined;
+  readonly sharedMemoryFreeBytes: number | undefined;
+  /** Free bytes of the file system of each path asked for, in order. */
+  readonly diskFreeBytes: readonly (number | undefined)[];
+}
+
+export interface PortOwner {
+  readonly port: number;
+  /** undefined: someone listens, and who may not be seen. */
+  readonly pid: number | undefined;
+  readonly command: string;
+}
+
+export interface Machine {
+  /** For sentences: `this machine`, `gpu-box`. */
+  readonly name: string;
+  /** A short command, to its end. */
+  run(request: {
+    readonly file: string;
+    readonly args: readonly string[];
+    readonly timeoutMs: number;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly signal?: AbortSignal;
+  }): Promise<CommandResult>;
+  /** Returns when the program's process is there and recorded. Throws `server.did-not-start` where it is not. */
+  start(request: DetachedStart): Promise<ProcessIdentity>;
+  look(identity: ProcessIdentity, launch: Pick<DetachedStart, 'marker' | 'statusPath'>): Promise<ProcessLook>;
+  /** Processes that carry the marker, the first started first: finds what was started when the starter died at once. */
+  findByMarker(marker: string): Promise<readonly FamilyMember[]>;
+  /** Only if the process is still the one that was recorded. */
+  signal(identity: ProcessIdentity, signal: 'SIGTERM' | 'SIGKILL'): Promise<SignalResult>;
+  gpus(): Promise<GpuLook>;
+  holders(): Promise<HoldersLook>;
+  resources(paths: readonly string[]): Promise<Resources>;
+  /** undefined: the port is free. */
+  portOwner(port: number): Promise<PortOwner | undefined>;
+  /** Bytes of a file from an offset, at most `most`; undefined = no such file. */
+  readFile(
+    path: string,
+    offset: number,
+    most: number,
+  ): Promise<{ readonly bytes: Uint8Array; readonly size: number } | undefined>;
+}
