@@ -17,6 +17,7 @@ import { planAnswer, sayText } from './compose-answer.ts';
 import { drawLatency, randomFrom } from './draw.ts';
 import type { FaultTable } from './faults.ts';
 import type { Journal, JournalSubject } from './journal.ts';
+import type { EngineLife } from './life.ts';
 import { type OutgoingReply, type PartsWithoutUsage, renderAnswer, renderStatus } from './render-outcome.ts';
 import type { Fault, Scenario } from './scenario.ts';
 import type { Settings } from './settings.ts';
@@ -38,6 +39,8 @@ export interface Lookalike {
   readonly faults: FaultTable;
   readonly life: string;
   readonly stats: Stats;
+  /** Where it lives as a real launcher (`--as`); left out: it is a surface and nothing more. */
+  readonly engine?: EngineLife;
   die(exitCode: number | undefined): void;
 }
 
