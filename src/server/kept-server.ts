@@ -4,22 +4,29 @@
  *
  * On failure: `whenReady` rejects with an AerieError that carries the last log lines; nothing here touches records.
  */
-import { AerieError } from '../base/errors.ts';
+import type { AerieError } from '../base/errors.ts';
 import type { Emit } from '../base/events.ts';
 import type { Dialect, ServerFacts } from '../engine/dialect.ts';
 import type { Host } from '../host/host.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
 import { type Control, type Endpoint, lookAtHealth, readFacts, wrongCertificate } from './endpoint.ts';
-import { type LaunchedProcess, lastLogLines } from './launch-embedded.ts';
-import { nextServerState, relaunchPauseMs, type ServerObservation, type ServerState } from './server-state.ts';
+import { asAerieError, didNotStart, gaveUp } from './given-up.ts';
+import { lastLogLines } from './launch-embedded.ts';
+import type { LaunchedProcess } from './launched-process.ts';
+import { MOST_DEATHS, nextServerState, relaunchPauseMs, type ServerObservation, type ServerState } from './server-state.ts';
 
 export interface KeptServerOptions {
   readonly name: string;
   readonly dialect: Dialect;
   /** The run file's name for the model, for servers that list several. */
   readonly model: string;
-  /** Starts the process; left out where Aerie only attaches. */
+  /** Starts the process, or finds it again; left out where Aerie only attaches. */
   readonly launch?: () => Promise<LaunchedProcess>;
+  /**
+   * `restart`: a process that died is started again as it was, a few times. `launch`: `launch` itself decides what follows
+   * a death, how long to wait and when to give up (by throwing); progress is its business too, and not `patienceMs`.
+   */
+  readonly afterDeath?: 'restart' | 'launch';
   /** Base URL of an attached server. */
   readonly attach?: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -27,7 +34,7 @@ export interface KeptServerOptions {
   /** How long the server may be away before the worker gives up. */
   readonly patienceMs: number;
   /** Checks what the server really is, records the launch, returns its id. May throw an AerieError: then the server has failed. */
-  readonly admit: (facts: ServerFacts, baseUrl: string) => number;
+  readonly admit: (facts: ServerFacts, baseUrl: string) => number | Promise<number>;
   /** Told each time a new endpoint is there. */
   readonly onReady: (endpoint: Endpoint) => void;
   readonly host: Host;
@@ -37,8 +44,8 @@ export interface KeptServerOptions {
 /** Between two looks at a server that is not ready: fast at first, because the embedded engine loads in a second. */
 const LOOK_FIRST_MS = 100;
 const LOOK_LONGEST_MS = 5_000;
-/** SIGTERM to SIGKILL: the embedded engine ends within a second. */
-const STOP_GRACE_MS = 5_000;
+
+const NO_BOUNDS = { patienceMs: Number.POSITIVE_INFINITY, mostDeaths: Number.POSITIVE_INFINITY } as const;
 
 export class KeptServer {
   readonly name: string;
@@ -86,7 +93,7 @@ export class KeptServer {
 
   /** The process id of a launched server, for people who look for it. */
   get pid(): number | undefined {
-    return this.#process?.process.pid;
+    return this.#process?.pid;
   }
 
   /** Begins to keep the server; returns at once. A second call does nothing. */
@@ -126,14 +133,14 @@ export class KeptServer {
     if (this.#state.kind === 'ready' && this.#state.deaths > 0) this.#observe({ kind: 'answered' });
   }
 
-  /** Stops a launched server, one that is just being launched too; leaves an attached one alone. */
+  /** The worker ends: a launched server is left as it wants to be left, one that is just being launched too; an attached one stays. */
   async stop(): Promise<void> {
     this.#observe({ kind: 'stopped' });
     this.#ended.abort();
     const launched = this.#process ?? (await this.#launching?.catch(() => undefined));
     if (launched !== undefined) {
-      await launched.process.stop(STOP_GRACE_MS);
-      this.#options.emit({ kind: 'server.stopped', subject: this.name, facts: { pid: launched.process.pid } });
+      const left = await launched.leave();
+      if (left === 'stopped') this.#options.emit({ kind: 'server.stopped', subject: this.name, facts: { pid: launched.pid } });
     }
     await this.#closeClients();
   }
@@ -148,7 +155,7 @@ export class KeptServer {
       if (launched !== undefined) await this.#watchProcess(launched);
       if (this.#isOver()) return;
       if (launched !== undefined) await this.#died(launched);
-      await host.clock.sleep(relaunchPauseMs(this.#state), this.#ended.signal);
+      if (!this.#launchDecides) await host.clock.sleep(relaunchPauseMs(this.#state), this.#ended.signal);
     }
   }
 
@@ -159,7 +166,7 @@ export class KeptServer {
       this.#process = await this.#launching;
       return this.#process;
     } catch (thrown) {
-      if (!this.#wasReady) throw thrown;
+      if (!this.#wasReady || this.#launchDecides) throw thrown;
       this.#observe({ kind: 'exited', how: thrown instanceof Error ? thrown.message : String(thrown) });
       return undefined;
     } finally {
@@ -170,11 +177,11 @@ export class KeptServer {
   async #watchProcess(launched: LaunchedProcess): Promise<void> {
     const { clock } = this.#options.host;
     const over = new AbortController();
-    void launched.process.exited.then(() => over.abort());
+    void launched.exited.then(() => over.abort());
     const round = AbortSignal.any([over.signal, this.#ended.signal]);
-    const limit = openTimeLimit(clock, this.#options.patienceMs + LOOK_FIRST_MS, round);
-    const baseUrl = await launched.listening(limit.signal);
-    limit.close();
+    const limit = this.#launchDecides ? undefined : openTimeLimit(clock, this.#options.patienceMs + LOOK_FIRST_MS, round);
+    const baseUrl = await launched.listening(limit?.signal ?? round);
+    limit?.close();
     if (baseUrl !== undefined) await this.#watch(baseUrl, round);
     else if (!round.aborted) this.#notReady('it does not listen');
   }
@@ -230,7 +237,7 @@ export class KeptServer {
   async #admit(baseUrl: string, control: Control, facts: ServerFacts): Promise<Endpoint> {
     const { dialect, host, headers, connections, admit, onReady } = this.#options;
     const before = this.#endpoint;
-    const launch = admit(facts, baseUrl);
+    const launch = await admit(facts, baseUrl);
     const isSameClient = before?.control === control.client;
     if (!isSameClient) await this.#closeClients();
     const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers });
@@ -242,18 +249,12 @@ export class KeptServer {
   }
 
   async #died(launched: LaunchedProcess): Promise<void> {
-    const exit = await launched.process.exited;
-    const how = exit.signal === undefined ? `exit code ${exit.code}` : `signal ${exit.signal}`;
+    const how = await launched.exited;
     this.#process = undefined;
     await this.#closeClients();
-    this.#options.emit({ kind: 'server.lost', subject: this.name, facts: { pid: launched.process.pid, how } });
+    this.#options.emit({ kind: 'server.lost', subject: this.name, facts: { pid: launched.pid, how } });
     this.#evidence = await lastLogLines(launched.logPath, 5);
-    if (!this.#wasReady) {
-      throw new AerieError('server.did-not-start', `${this.name} ended before it was ready: ${how}.`, {
-        remedy: `Read ${launched.logPath}; nothing was lost, the same command resumes.`,
-        evidence: this.#evidence,
-      });
-    }
+    if (!this.#wasReady && !this.#launchDecides) throw didNotStart(this.name, how, { ...launched, evidence: this.#evidence });
     this.#observe({ kind: 'exited', how });
   }
 
@@ -268,7 +269,8 @@ export class KeptServer {
   #observe(seen: ServerObservation): void {
     const { host, patienceMs } = this.#options;
     const before = this.#state;
-    this.#state = nextServerState(before, seen, { nowMs: host.clock.elapsed(), patienceMs });
+    const bounds = this.#launchDecides ? NO_BOUNDS : { patienceMs, mostDeaths: MOST_DEATHS };
+    this.#state = nextServerState(before, seen, { nowMs: host.clock.elapsed(), ...bounds });
     if (this.#state === before) return;
     if (this.#state.kind === 'failed')
       this.#failure ??= gaveUp({
@@ -281,6 +283,10 @@ export class KeptServer {
     if (before.kind === 'ready' && this.#state.kind === 'suspect')
       this.#options.emit({ kind: 'server.lost', subject: this.name, facts: { how: seen.kind } });
     this.#tellChange();
+  }
+
+  get #launchDecides(): boolean {
+    return this.#options.afterDeath === 'launch';
   }
 
   #fail(error: AerieError): void {
@@ -324,36 +330,4 @@ export class KeptServer {
     await endpoint?.turns.close();
     await endpoint?.control.close();
   }
-}
-
-interface GivenUp {
-  readonly name: string;
-  readonly attach: string | undefined;
-  readonly because: string;
-  readonly wasReady: boolean;
-  readonly evidence: readonly string[];
-}
-
-function gaveUp({ name, attach, because, wasReady, evidence }: GivenUp): AerieError {
-  if (!wasReady) {
-    const where = attach === undefined ? '' : ` at ${attach}`;
-    return new AerieError('server.unreachable', `${name}${where} never became ready: ${because}.`, {
-      remedy: 'Start the server, or correct attach: in the run file. Nothing was lost; the same command resumes.',
-      facts: attach === undefined ? {} : { attach },
-    });
-  }
-  return new AerieError('server.gave-up', `${name} is given up: ${because}.`, {
-    remedy: 'What is committed is safe. Look at the server, then run the same command again: it resumes.',
-    evidence,
-  });
-}
-
-function asAerieError(thrown: unknown, name: string): AerieError {
-  if (thrown instanceof AerieError) return thrown;
-  return new AerieError(
-    'server.did-not-start',
-    `${name} could not be started: ${thrown instanceof Error ? thrown.message : String(thrown)}.`,
-    { remedy: 'Nothing was lost; the same command resumes.' },
-    thrown,
-  );
 }

@@ -8,7 +8,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Host } from '../host/host.ts';
-import type { ServerProcess } from '../host/processes.ts';
+import type { ProcessExit } from '../host/processes.ts';
+import type { LaunchedProcess } from './launched-process.ts';
 
 export interface EmbeddedLaunch {
   readonly server: string;
@@ -22,14 +23,9 @@ export interface EmbeddedLaunch {
   readonly logFolder: string;
 }
 
-export interface LaunchedProcess {
-  readonly process: ServerProcess;
-  readonly logPath: string;
-  /** Resolves with the base URL once the program listens, or undefined when it ended before. */
-  listening(signal: AbortSignal): Promise<string | undefined>;
-}
-
 const PROGRAM = fileURLToPath(new URL('../programs/embedded-engine.js', import.meta.url));
+/** SIGTERM to SIGKILL: the embedded engine ends within a second. */
+const STOP_GRACE_MS = 5_000;
 /** The program writes its port within a second; looking ten times a second costs nothing. */
 const LOOK_EVERY_MS = 100;
 
@@ -66,8 +62,13 @@ export async function launchEmbedded(launch: EmbeddedLaunch, host: Host): Promis
     ended = true;
   });
   return {
-    process: started,
+    pid: started.pid,
     logPath,
+    exited: started.exited.then(describeExit),
+    async leave() {
+      await started.stop(STOP_GRACE_MS);
+      return 'stopped';
+    },
     async listening(signal) {
       while (!ended && !signal.aborted) {
         const port = Number(await readFile(portFile, 'utf8').catch(() => ''));
@@ -77,6 +78,10 @@ export async function launchEmbedded(launch: EmbeddedLaunch, host: Host): Promis
       return undefined;
     },
   };
+}
+
+export function describeExit({ code, signal }: ProcessExit): string {
+  return signal === undefined ? `exit code ${code}` : `signal ${signal}`;
 }
 
 /** The last lines of a server's log, as evidence. The whole log stays where it is. */

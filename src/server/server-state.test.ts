@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MOST_DEATHS, nextServerState, relaunchPauseMs, type ServerObservation, type ServerState } from './server-state.ts';
 
-const AT = { nowMs: 1000, patienceMs: 500 };
+const AT = { nowMs: 1000, patienceMs: 500, mostDeaths: MOST_DEATHS };
 const starting: ServerState = { kind: 'starting', sinceMs: 900, deaths: 1 };
 const ready: ServerState = { kind: 'ready', deaths: 1 };
 const suspect: ServerState = { kind: 'suspect', sinceMs: 900, deaths: 1 };
@@ -34,7 +34,7 @@ test.each<[ServerState, ServerObservation, ServerState]>([
 
 test('away longer than the patience is the end, and the reason says how long and what was seen', () => {
   for (const state of [starting, suspect]) {
-    const end = nextServerState(state, away, { nowMs: 125_900, patienceMs: 60_000 });
+    const end = nextServerState(state, away, { nowMs: 125_900, patienceMs: 60_000, mostDeaths: MOST_DEATHS });
     expect(end).toEqual({ kind: 'failed', because: 'it was away for 2 min 5 s; last seen: nothing listens there' });
   }
 });
@@ -67,7 +67,7 @@ test('whatever is seen: the ends are final, deaths stay within their limit, and 
       let state: ServerState = { kind: 'starting', sinceMs: 0, deaths: 0 };
       for (const [what, passedMs] of story) {
         nowMs += passedMs;
-        const after = nextServerState(state, what, { nowMs, patienceMs: 500 });
+        const after = nextServerState(state, what, { nowMs, patienceMs: 500, mostDeaths: MOST_DEATHS });
         if (state.kind === 'stopped' || (state.kind === 'failed' && what.kind !== 'stopped')) expect(after).toEqual(state);
         if ('deaths' in after) expect(after.deaths).toBeLessThanOrEqual(MOST_DEATHS);
         if ('sinceMs' in after) expect(after.sinceMs).toBeLessThanOrEqual(nowMs);

@@ -32,7 +32,7 @@ export const MOST_DEATHS = 5;
 export function nextServerState(
   state: ServerState,
   seen: ServerObservation,
-  at: { readonly nowMs: number; readonly patienceMs: number },
+  at: { readonly nowMs: number; readonly patienceMs: number; readonly mostDeaths: number },
 ): ServerState {
   if (seen.kind === 'stopped') return { kind: 'stopped' };
   if (state.kind === 'failed' || state.kind === 'stopped') return state;
@@ -44,7 +44,7 @@ export function nextServerState(
     case 'suspected':
       return suspected(state, at.nowMs);
     case 'exited':
-      return afterDeath(state.deaths + 1, seen.how, at.nowMs);
+      return afterDeath(state.deaths + 1, seen.how, at);
     case 'not-ready':
       return state.kind === 'ready' ? suspected(state, at.nowMs) : stillAway(state, seen.seen, at);
   }
@@ -56,8 +56,8 @@ function suspected(state: Living, nowMs: number): ServerState {
   return state.kind === 'ready' ? { kind: 'suspect', sinceMs: nowMs, deaths: state.deaths } : state;
 }
 
-function afterDeath(deaths: number, how: string, nowMs: number): ServerState {
-  if (deaths <= MOST_DEATHS) return { kind: 'starting', sinceMs: nowMs, deaths };
+function afterDeath(deaths: number, how: string, { nowMs, mostDeaths }: { nowMs: number; mostDeaths: number }): ServerState {
+  if (deaths <= mostDeaths) return { kind: 'starting', sinceMs: nowMs, deaths };
   return { kind: 'failed', because: `it ended ${deaths} times in a row without answering anything; the last: ${how}` };
 }
 

@@ -11,7 +11,8 @@ import { dialectOf } from '../../src/engine/dialects.ts';
 import { Fleet } from '../../src/fleet/fleet.ts';
 import { nodeHost } from '../../src/host/node-host.ts';
 import { KeptServer, type KeptServerOptions } from '../../src/server/kept-server.ts';
-import type { LaunchedProcess } from '../../src/server/launch-embedded.ts';
+import { describeExit } from '../../src/server/launch-embedded.ts';
+import type { LaunchedProcess } from '../../src/server/launched-process.ts';
 import { startLookalike, until } from '../support/lookalike-bench.ts';
 
 const host = nodeHost();
@@ -38,7 +39,17 @@ function keep(change: Partial<KeptServerOptions>, argsOf: (launch: number) => re
     const logPath = join(folder, 'log');
     const args = [PROGRAM, '--port', '0', '--port-file', portFile, '--lifeline', ...argsOf(launches)];
     const started = await host.startProcess({ file: process.execPath, args, env: {}, logPath, workFolder: folder });
-    return { process: started, logPath, listening: (signal) => portOf(portFile, signal) };
+    const leave = async () => {
+      await started.stop(5_000);
+      return 'stopped' as const;
+    };
+    return {
+      pid: started.pid,
+      exited: started.exited.then(describeExit),
+      logPath,
+      listening: (signal) => portOf(portFile, signal),
+      leave,
+    };
   };
   const server = new KeptServer({
     ...{ name: 's', model: 'lookalike', dialect: dialectOf('vllm'), headers: {}, connections: 4, patienceMs: 10_000, host },
