@@ -83,6 +83,8 @@ export function silencedBy(problems: readonly Problem[]): Path[] {
   return problems.filter((problem) => problem.at === 'key' && problem.path.at(-1) === 'flags').map((problem) => problem.path);
 }
 
+/** How a launch and its children are known again. */
+const OWNED_ENV: readonly string[] = ['AERIE_LAUNCH'];
 const LAUNCH_KEYS = ['setup', 'env', 'command', 'workdir', 'log'] as const;
 const LAUNCH_ONLY = 'is for a server that Aerie launches; this one is there already, so leave it out';
 
@@ -104,7 +106,15 @@ function checkServer(file: unknown, path: Path): Problem[] {
     const message = 'is for a server that is already there (attach); one that Aerie launches needs no key';
     problems.push({ path: [...path, 'api-key'], at: 'key', message, missing: [...path, 'attach'] });
   }
+  if (has('env')) problems.push(...checkEnv(file, [...path, 'env']));
   return isForeignEngine(engine) ? problems : [...problems, ...checkEmbedded(file, path)];
+}
+
+function checkEnv(file: unknown, path: Path): Problem[] {
+  const env = valueAt(file, path);
+  const isMap = typeof env === 'object' && env !== null && !Array.isArray(env);
+  const owned = isMap ? Object.keys(env).filter((name) => OWNED_ENV.includes(name)) : [];
+  return owned.map((name): Problem => ({ path: [...path, name], at: 'key', message: 'is a variable that Aerie sets itself' }));
 }
 
 /** SGLang and vLLM have hundreds of flags, and `aerie plan` knows which; the embedded engine has four. */

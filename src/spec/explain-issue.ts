@@ -15,6 +15,9 @@ type Issue = z.core.$ZodIssue;
 /** A key pasted in place of its name must not reach a terminal or a log. */
 const SECRET_KEYS: readonly string[] = ['api-key', 'attach'];
 
+const NO_VARIABLE =
+  'has a key that is no name of an environment variable; write NAME: value with letters, digits and _ in the name, or NAME: $NAME';
+
 const DURATION_KEYS: readonly string[] = ['attempt-timeout', 'patience'];
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -33,6 +36,8 @@ export function explainIssues(issues: readonly Issue[], file: unknown): Problem[
 
 function explainIssue(issue: Issue, file: unknown): Problem[] {
   const path = issue.path as Path;
+  // Somebody may have pasted `NAME=secret` where the name stands, so the key is not repeated.
+  if (issue.code === 'invalid_key') return [{ path: path.slice(0, -1), at: 'value', message: NO_VARIABLE }];
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key));
   const value = valueAt(file, path);
   const missing = value === undefined ? { missing: path } : {};
@@ -59,25 +64,29 @@ function sentenceOf(issue: Issue, path: Path, value: unknown): string {
   if (value === undefined) return `is missing: ${node?.description ?? 'it has to be there'}`;
   if (value === null) return `has nothing after it; write a value, or leave the line out`;
   if (isLaterValue(key, value))
-    return `${standing(key, value)}, which is for a later version of Aerie; this one takes only ${choices(node)}`;
+    return `${standing(path, value)}, which is for a later version of Aerie; this one takes only ${choices(node)}`;
   switch (issue.code) {
     case 'invalid_type':
-      return `${standing(key, value)}; it must be ${expectedOf(issue.expected, node)}${hintFor(issue.expected, value, key)}`;
+      return `${standing(path, value)}; it must be ${expectedOf(issue.expected, node)}${hintFor(issue.expected, value, path)}`;
     case 'invalid_value':
-      return `${standing(key, value)}; it must be ${choices(node)}`;
+      return `${standing(path, value)}; it must be ${choices(node)}`;
     case 'too_small':
     case 'too_big':
-      return explainSize(issue.code, key, value, node);
+      return explainSize(issue.code, path, value, node);
     case 'invalid_union':
-      return `${standing(key, value)}; it ${issue.message}`;
+      return `${standing(path, value)}; it ${issue.message}`;
     default:
       return issue.message;
   }
 }
 
 /** `is "abc"`, `is 12`, `is a list`. */
-function standing(key: string, value: unknown): string {
-  return SECRET_KEYS.includes(key) ? 'is something else' : `is ${quoteValue(value)}`;
+function standing(path: Path, value: unknown): string {
+  return mayBeSecret(path) ? 'is something else' : `is ${quoteValue(value)}`;
+}
+
+function mayBeSecret(path: Path): boolean {
+  return SECRET_KEYS.includes(String(path.at(-1))) || (path[0] === 'servers' && path.includes('env'));
 }
 
 function expectedOf(expected: string, node: SchemaNode | undefined): string {
@@ -89,8 +98,8 @@ function isNumeric(expected: string): boolean {
   return expected === 'int' || expected === 'number';
 }
 
-function explainSize(code: string, key: string, value: unknown, node: SchemaNode | undefined): string {
-  if (typeof value === 'number') return `${standing(key, value)}; it must be${rangeOf(node)}`;
+function explainSize(code: string, path: Path, value: unknown, node: SchemaNode | undefined): string {
+  if (typeof value === 'number') return `${standing(path, value)}; it must be${rangeOf(node)}`;
   if (Array.isArray(value)) return 'is an empty list; it needs at least one entry';
   return code === 'too_big' ? `is ${String(value).length} characters long, more than any value here can be` : 'is empty';
 }
@@ -108,10 +117,11 @@ function choices(node: SchemaNode | undefined): string {
 }
 
 /** What to write instead, where the slip is one that people make. */
-function hintFor(expected: string, value: unknown, key: string): string {
+function hintFor(expected: string, value: unknown, path: Path): string {
+  const key = String(path.at(-1) ?? '');
   const isWord = typeof value === 'number' || typeof value === 'boolean';
   if (DURATION_KEYS.includes(key) && typeof value === 'number') return ` with a unit: write ${value}s, or ${value}m`;
-  if (expected === 'string' && isWord && !SECRET_KEYS.includes(key)) return `: write ${quoteText(String(value))} with the quotes`;
+  if (expected === 'string' && isWord && !mayBeSecret(path)) return `: write ${quoteText(String(value))} with the quotes`;
   if (typeof value !== 'string') return '';
   const tokens = parseTokens(value);
   if (isNumeric(expected) && tokens !== undefined) return `: write ${tokens}`;

@@ -64,9 +64,23 @@ export const envName = () =>
 
 /** `$NAME` is a secret by name; numbers and switches are what people write without quotes. */
 export const envValue = () =>
-  z.union([z.string().regex(/^[^\0\n]*$/), z.number(), z.boolean()], {
+  z.union([z.string().regex(/^[^\0\n]*$/, { abort: true }), z.number(), z.boolean()], {
     error: 'must be text on one line, or $NAME for what the environment variable NAME holds',
   });
+
+/** Lines for a shell. A zero byte would cut them in a place that nobody sees. */
+export const shellLines = () => z.string().regex(/^[^\0]*[^\0\s][^\0]*$/, { error: 'must be lines for a shell, and not empty' });
+
+/** One line for a shell: what comes after it belongs to the same command. A folded text of YAML ends with a line end. */
+export const shellLine = () =>
+  z.string().regex(/^[^\0\n]*[^\0\s][^\0\n]*\n?$/, { error: 'must be one line for a shell, and not empty' });
+
+/** A path on the machine of the server; relative ones are taken from the run file. */
+export const machinePath = () =>
+  z
+    .string()
+    .regex(/^[^\0\n]*[^\0\s][^\0\n]*$/, { error: 'must be a path on one line', abort: true })
+    .regex(/^[^~]/, { error: 'begins with ~, which only a shell understands; write the path out' });
 
 function explainUrl(written: string): string | undefined {
   if (!URL.canParse(written)) return 'is no URL that can be read; write it as http://gpu-1:8000';

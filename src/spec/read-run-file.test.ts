@@ -3,6 +3,7 @@ import { AerieError } from '../base/errors.ts';
 import { readRunFile } from './read-run-file.ts';
 
 const SMALLEST = 'run: r\nmodel: default\npartitions:\n  - name: B1\n    from: data/b1.jsonl\n';
+const NO_LAUNCH = { setup: [], env: {}, command: '', workdir: '', log: '' };
 const DEFAULT_ASK = {
   sampling: { temperature: 0.7, topP: 1, topK: 0, maxTokens: 2048, seed: 0, stop: [] },
   temperatureMixture: [],
@@ -15,7 +16,7 @@ describe('readRunFile', () => {
     expect(readRunFile(SMALLEST, '/p/run.yaml')).toEqual({
       name: 'r',
       model: 'default',
-      servers: [{ name: 'embedded-0', engine: 'embedded', flags: {}, port: 0, gpu: '', engineVersion: '' }],
+      servers: [{ name: 'embedded-0', engine: 'embedded', flags: {}, port: 0, gpu: '', engineVersion: '', ...NO_LAUNCH }],
       policy: [],
       ...DEFAULT_ASK,
       partitions: [
@@ -35,6 +36,7 @@ describe('readRunFile', () => {
       patienceMs: 1_800_000,
       inFlight: 8,
       isInFlightGiven: false,
+      isInFlightAuto: false,
       pricePerHour: 0,
       file: '/p/run.yaml',
       folder: '/p/runs/r',
@@ -47,8 +49,39 @@ describe('readRunFile', () => {
     const run = readRunFile(`${SMALLEST.replace('default', 'org/m')}\nservers: [${server}]\nprice-per-hour: 14.5`, '/p/run.yaml');
     expect(run.pricePerHour).toBe(14.5);
     expect(run.servers[0]).toEqual({
-      ...{ name: 'sglang-0', engine: 'sglang', port: 0, gpu: 'H200', engineVersion: '0.5.8' },
+      ...{ name: 'sglang-0', engine: 'sglang', port: 0, gpu: 'H200', engineVersion: '0.5.8', ...NO_LAUNCH },
       flags: { tp: 8, 'kv-cache-dtype': 'bf16', 'enable-hierarchical-cache': true, 'cuda-graph-bs': [1, 2] },
+    });
+  });
+
+  it('takes what a launch needs, and keeps a secret as its name', () => {
+    const text = `${SMALLEST.replace('default', 'org/m')}
+in-flight: auto
+servers:
+  - engine: sglang
+    setup: [source ~/venv/bin/activate, ulimit -n 65536]
+    env: { HF_TOKEN: $HF_TOKEN, OTHER: "$HF_TOKEN/x", NCCL_DEBUG: INFO, THREADS: 8, CHECK: true, EMPTY: "" }
+    command: >
+      docker run --gpus all image
+      python3 -m sglang.launch_server
+    workdir: work
+    log: /var/log/server.log
+`;
+    const run = readRunFile(text, '/p/run.yaml');
+    expect([run.isInFlightAuto, run.isInFlightGiven, run.inFlight]).toEqual([true, false, 64]);
+    expect(run.servers[0]).toMatchObject({
+      setup: ['source ~/venv/bin/activate', 'ulimit -n 65536'],
+      env: {
+        HF_TOKEN: { secret: 'HF_TOKEN' },
+        OTHER: { value: '$HF_TOKEN/x' },
+        NCCL_DEBUG: { value: 'INFO' },
+        THREADS: { value: '8' },
+        CHECK: { value: 'true' },
+        EMPTY: { value: '' },
+      },
+      command: 'docker run --gpus all image python3 -m sglang.launch_server',
+      workdir: '/p/work',
+      log: '/var/log/server.log',
     });
   });
 
@@ -133,7 +166,7 @@ describe('a file with mistakes', () => {
     expect(error.detail.evidence).toEqual([
       'run.yaml:1:6  run  must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and must not start with a dot: it becomes a folder name',
       'run.yaml:5:5  partitions[0].form  is no key of a run file; did you mean from?',
-      'run.yaml:6:12  in-flight  is 0; it must be from 1 to 4096',
+      'run.yaml:6:12  in-flight  is 0; it must be a whole number from 1 to 4096, or auto',
     ]);
   });
 
@@ -162,7 +195,7 @@ describe('a file with mistakes', () => {
     ['servers: [{ engine: embeded }]', 'servers[0].engine  is "embeded"; it must be embedded or vllm or sglang or openai'],
     [
       'servers: [{ attach: "http://x" }]',
-      'servers[0].engine  is missing: embedded: the small engine that comes with Aerie. vllm, sglang: such a server that is already there (needs attach). openai: any endpoint with chat completions (needs attach); it gives text only, so its records are not exact.',
+      'servers[0].engine  is missing: embedded: the small engine that comes with Aerie. vllm, sglang: launched here with flags, or already there (attach). openai: any endpoint with chat completions (needs attach); it gives text only, so its records are not exact.',
     ],
     [
       'servers: [{ engine: embedded, attach: "http://x", flags: { tp: 8 } }]',
@@ -243,7 +276,52 @@ describe('a file with mistakes', () => {
       'sampling: { thinking: true, chat-template-kwargs: { enable_thinking: true } }',
       'sampling.chat-template-kwargs.enable_thinking  is said already by sampling.thinking; keep one of them',
     ],
-    ['in-flight: auto', 'in-flight  is "auto", which is for a later version of Aerie; this one takes only from 1 to 4096'],
+    ['in-flight: 4097', 'in-flight  is 4097; it must be a whole number from 1 to 4096, or auto'],
+    ['in-flight: Auto', 'in-flight  is "Auto"; it must be a whole number from 1 to 4096, or auto'],
+    ['in-flight: [auto]', 'in-flight  is a list; it must be a whole number from 1 to 4096, or auto'],
+    ...['setup: [x]', 'env: { A: secret }', 'command: x', 'workdir: x', 'log: x'].flatMap((key): [string, string][] => [
+      [
+        `servers: [{ engine: vllm, attach: "http://x", ${key} }]`,
+        `servers[0].${key.split(':')[0]}  is for a server that Aerie launches; this one is there already, so leave it out`,
+      ],
+      [
+        `servers: [{ engine: embedded, ${key} }]`,
+        `servers[0].${key.split(':')[0]}  is for sglang and vllm; the embedded engine comes with Aerie and works on the CPU`,
+      ],
+    ]),
+    [
+      'servers: [{ engine: sglang, env: { "HF_TOKEN=secret": 1 } }]',
+      'servers[0].env  has a key that is no name of an environment variable; write NAME: value with letters, digits and _ in the name, or NAME: $NAME',
+    ],
+    ...['"two\\nsecret"', '"secret\\0"', '[secret]', '{ secret: 1 }', '.nan'].map((value): [string, string] => [
+      `servers: [{ engine: sglang, env: { HF_TOKEN: ${value} } }]`,
+      'servers[0].env.HF_TOKEN  is something else; it must be text on one line, or $NAME for what the environment variable NAME holds',
+    ]),
+    [
+      'servers: [{ engine: sglang, env: { HF_TOKEN: } }]',
+      'servers[0].env.HF_TOKEN  has nothing after it; write a value, or leave the line out',
+    ],
+    [
+      'servers: [{ engine: sglang, env: [HF_TOKEN=secret] }]',
+      'servers[0].env  is something else; it must be a map (lines of key: value)',
+    ],
+    [
+      'servers: [{ engine: sglang, env: { AERIE_LAUNCH: secret } }]',
+      'servers[0].env.AERIE_LAUNCH  is a variable that Aerie sets itself',
+    ],
+    ['servers: [{ engine: sglang, env: { __proto__: secret } }]', 'a key here is no plain word; write it in letters'],
+    ['servers: [{ engine: vllm, setup: ["a\\0b"] }]', 'servers[0].setup[0]  must be lines for a shell, and not empty'],
+    [
+      'servers: [{ engine: vllm, setup: source x }]',
+      'servers[0].setup  is "source x"; it must be a list (lines that begin with a dash)',
+    ],
+    ['servers: [{ engine: vllm, command: "a\\nb" }]', 'servers[0].command  must be one line for a shell, and not empty'],
+    ['servers: [{ engine: vllm, command: " " }]', 'servers[0].command  must be one line for a shell, and not empty'],
+    [
+      'servers: [{ engine: vllm, workdir: ~/x }]',
+      'servers[0].workdir  begins with ~, which only a shell understands; write the path out',
+    ],
+    ['servers: [{ engine: vllm, log: "x\\0" }]', 'servers[0].log  must be a path on one line'],
     ['patience: 30', 'patience  is 30; it must be text with a unit: write 30s, or 30m'],
     ['patience: soon', 'patience  must be a time with its unit, as 90s, 15m or 2h'],
     ['max-tokens: 3', 'max-tokens  belongs under sampling, not here'],

@@ -104,7 +104,7 @@ function resolveServer(server: RunFile['servers'][number], place: number, folder
     port: server.port ?? 0,
     setup: server.setup ?? [],
     env: resolveEnv(server.env ?? {}),
-    command: server.command ?? '',
+    command: server.command?.trim() ?? '',
     workdir: server.workdir === undefined ? '' : resolve(folder, server.workdir),
     log: server.log === undefined ? '' : resolve(folder, server.log),
     gpu: server.gpu ?? '',

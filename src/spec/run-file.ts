@@ -4,7 +4,21 @@
  * Rules that need two keys at once are in `cross-check.ts`; sentences for what does not fit are in `explain-issue.ts`.
  */
 import { z } from 'zod';
-import { count, duration, elementType, envName, envValue, name, secretName, serverUrl, sourcePath, text } from './field-kinds.ts';
+import {
+  count,
+  duration,
+  elementType,
+  envName,
+  envValue,
+  machinePath,
+  name,
+  secretName,
+  serverUrl,
+  shellLine,
+  shellLines,
+  sourcePath,
+  text,
+} from './field-kinds.ts';
 import { sampling, samplingOfPartition } from './sampling-keys.ts';
 
 /** A flag of SGLang or vLLM, spelled as the engine spells it: `tp: 8`, `enable-hierarchical-cache: true`. */
@@ -65,26 +79,32 @@ const server = z.strictObject({
   'engine-version': text()
     .optional()
     .describe('Version of SGLang or vLLM on the machine, as 0.5.8: what aerie plan reckons with.'),
-  setup: z.array(text()).optional().describe('Shell lines before the launch of SGLang or vLLM, as source ~/venv/bin/activate.'),
+  setup: z
+    .array(shellLines())
+    .optional()
+    .describe('Shell lines before the launch of SGLang or vLLM, as source ~/venv/bin/activate.'),
   env: z
     .record(envName(), envValue())
     .optional()
     .describe(
       'Environment of the launch: values, or $NAME for what NAME holds where aerie runs. Nothing of it stands on a command line or in a log.',
     ),
-  command: text()
+  command: shellLine()
     .optional()
     .describe(
       'What starts the engine, without its flags. Default: python3 -m sglang.launch_server, or vllm serve; model, host, port and flags are added.',
     ),
-  workdir: text().optional().describe('Folder that the launch runs in. Default: the folder of this file.'),
-  log: text()
+  workdir: machinePath().optional().describe('Folder that the launch runs in. Default: the folder of this file.'),
+  log: machinePath()
     .optional()
     .describe(
       'Where the log of the launch goes; logs of earlier launches keep the name with .1, .2 … Default: logs/NAME.log in the run folder.',
     ),
   name: name().optional().describe('Name in logs and records. Default: the engine and its place in the list, as embedded-0.'),
 });
+
+/** Beyond this, connections rather than the engine set the pace. */
+const MOST_IN_FLIGHT = 4096;
 
 const belowBits = ['below-16-bit', 'below-8-bit'] as const;
 
@@ -208,8 +228,8 @@ export const runFile = z
       .default('30m')
       .describe('How long a server may be away before the run stops, resumable, as 90s, 15m or 2h. Default 30m.'),
     'in-flight': z
-      .union([z.int().min(1).max(4096) /* beyond this, connections rather than the engine set the pace */, z.literal('auto')], {
-        error: 'must be a whole number from 1 to 4096, or auto',
+      .union([z.int().min(1, { abort: true }).max(MOST_IN_FLIGHT, { abort: true }), z.literal('auto')], {
+        error: `must be a whole number from 1 to ${MOST_IN_FLIGHT}, or auto`,
       })
       .optional()
       .describe(
