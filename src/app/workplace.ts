@@ -17,7 +17,7 @@ import type { OperationContext } from './context.ts';
 import { plantCrash } from './crash-points.ts';
 import { Enrolments } from './enrolments.ts';
 import { keepTokenizer } from './keep-tokenizer.ts';
-import { openServers } from './open-servers.ts';
+import { openServers } from './servers/open-servers.ts';
 
 export interface Job {
   readonly run: RunSpec;

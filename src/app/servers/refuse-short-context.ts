@@ -1,8 +1,8 @@
 /** A server whose context is not longer than the longest answer asked for: every prompt would be refused, and none would be to blame. */
-import { AerieError } from '../base/errors.ts';
-import { judgeLengths } from '../engine/context-refusal.ts';
-import type { EngineName, ServerFacts } from '../engine/dialect.ts';
-import type { RunSpec, ServerSpec } from '../spec/run.ts';
+import { AerieError } from '../../base/errors.ts';
+import { judgeLengths } from '../../engine/context-refusal.ts';
+import type { EngineName, ServerFacts } from '../../engine/dialect.ts';
+import type { RunSpec, ServerSpec } from '../../spec/run.ts';
 
 /** What gives an engine a longer context. */
 const LONGER: Readonly<Record<EngineName, string>> = {

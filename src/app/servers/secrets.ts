@@ -1,0 +1,45 @@
+/** Secrets of the run file: named there, read from the environment here, never shown. */
+import { AerieError } from '../../base/errors.ts';
+import type { Host } from '../../host/host.ts';
+import type { ServerSpec } from '../../spec/run.ts';
+
+export function secretHeaders(server: ServerSpec, env: Host['env']): Record<string, string> {
+  if (server.apiKeyName === undefined) return {};
+  const value = env[server.apiKeyName];
+  if (value === undefined || value === '') throw missing(server.apiKeyName, `the key of ${server.name}`);
+  return { authorization: `Bearer ${value}` };
+}
+
+export interface LaunchEnvironment {
+  readonly values: Readonly<Record<string, string>>;
+  /** As the run file writes them: values, and `$NAME` for secrets. For records and people. */
+  readonly told: Readonly<Record<string, string>>;
+  /** What must never be shown. */
+  readonly secrets: readonly string[];
+}
+
+/** The environment of a launch. Throws `secret.missing` where a name of the run file is not set here. */
+export function launchEnvironment(server: ServerSpec, env: Host['env']): LaunchEnvironment {
+  const values: Record<string, string> = {};
+  const told: Record<string, string> = {};
+  const secrets: string[] = [];
+  for (const [name, given] of Object.entries(server.env)) {
+    if ('value' in given) {
+      values[name] = given.value;
+      told[name] = given.value;
+      continue;
+    }
+    const value = env[given.secret];
+    if (value === undefined || value === '') throw missing(given.secret, `which env: of ${server.name} names`);
+    values[name] = value;
+    told[name] = `$${given.secret}`;
+    secrets.push(value);
+  }
+  return { values, told, secrets };
+}
+
+function missing(name: string, what: string): AerieError {
+  return new AerieError('secret.missing', `${name}, ${what}, is not set in the environment.`, {
+    remedy: `export ${name}=… and give the same command again. Nothing was started.`,
+  });
+}
