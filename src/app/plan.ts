@@ -31,7 +31,7 @@ import { type PlayedWork, playWork } from './plan/play-work.ts';
 import { recallLaunches, rememberLaunch } from './plan/remembered.ts';
 import { PLAYED_EACH, renderSweepPlot, runSweep, type SweepRow } from './plan/run-sweep.ts';
 import { parseSweeps, type Sweep } from './plan/sweep.ts';
-import { calibrateFrom } from './plan/throughput.ts';
+import { calibrateFrom } from '../twin/server-of-launch.ts';
 import { obtainWork, type PlannedWork } from './plan/workload.ts';
 import { readLogFacts } from './read-log.ts';
 

@@ -66,21 +66,35 @@ export class Tally {
   }
 
   /** Counts the prompt tokens of a step that has ended. */
-  countPrefill(pieces: readonly Piece[], seconds: number): { newSequences: number; newTokens: number; cachedTokens: number } {
+  countPrefill(pieces: readonly Piece[], seconds: number): PieceSums {
     const { sums } = this;
-    let [newTokens, cachedTokens, newSequences] = [0, 0, 0];
-    for (const piece of pieces) {
-      newTokens += piece.newTokens;
-      if (piece.sequence.produced > 0) sums.recomputedTokens += piece.newTokens;
-      if (!piece.first) continue;
-      newSequences += 1;
-      cachedTokens += piece.before;
-      sums.promptTokens += piece.sequence.knownTokens;
-      sums.hostCachedTokens += piece.loadedTokens;
+    for (const { sequence, newTokens, first, loadedTokens } of pieces) {
+      if (sequence.produced > 0) sums.recomputedTokens += newTokens;
+      if (!first) continue;
+      sums.promptTokens += sequence.knownTokens;
+      sums.hostCachedTokens += loadedTokens;
     }
+    const counted = sumPieces(pieces);
     sums.prefillSeconds += seconds;
-    sums.prefilledTokens += newTokens;
-    sums.cachedTokens += cachedTokens;
-    return { newSequences, newTokens, cachedTokens };
+    sums.prefilledTokens += counted.newTokens;
+    sums.cachedTokens += counted.cachedTokens;
+    return counted;
   }
+}
+
+export interface PieceSums {
+  readonly newSequences: number;
+  readonly newTokens: number;
+  readonly cachedTokens: number;
+}
+
+export function sumPieces(pieces: readonly Piece[]): PieceSums {
+  let [newTokens, cachedTokens, newSequences] = [0, 0, 0];
+  for (const piece of pieces) {
+    newTokens += piece.newTokens;
+    if (!piece.first) continue;
+    newSequences += 1;
+    cachedTokens += piece.before;
+  }
+  return { newSequences, newTokens, cachedTokens };
 }

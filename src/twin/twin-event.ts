@@ -1,5 +1,18 @@
 /** What the twin tells as it happens, at the time of `at` (seconds). */
 
+/** A step with prompt tokens, as it begins: what it takes of the pool is taken, and nothing is computed yet. */
+export interface PrefillBatch {
+  readonly at: number;
+  readonly newSequences: number;
+  readonly newTokens: number;
+  readonly cachedTokens: number;
+  /** Requests that were running before it. */
+  readonly running: number;
+  readonly queued: number;
+  /** Tokens in use without its new ones. */
+  readonly usedTokens: number;
+}
+
 export type TwinEnding = 'finished' | 'aborted' | 'refused' | 'out-of-memory';
 
 export type TwinEvent =
@@ -21,6 +34,8 @@ export type TwinEvent =
       readonly ids: readonly string[];
       readonly ratioBefore: number;
       readonly ratioAfter: number;
+      /** Free or evictable now, and not before. */
+      readonly gainedTokens: number;
     }
   | {
       readonly kind: 'ended';

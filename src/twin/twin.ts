@@ -18,14 +18,16 @@ import type { Piece, Plan, Scheduler } from './scheduler.ts';
 import { problemsOf, type TwinServer } from './server.ts';
 import { SglangScheduler } from './sglang-scheduler.ts';
 import { StepPlanner } from './step-planner.ts';
-import { Tally, type Stretch, type Sums } from './tally.ts';
-import type { TwinEvent } from './twin-event.ts';
+import { Tally, type Stretch, sumPieces, type Sums } from './tally.ts';
+import type { PrefillBatch, TwinEvent } from './twin-event.ts';
 import { VllmScheduler } from './vllm-scheduler.ts';
 import { WaitingQueue } from './waiting-queue.ts';
 
 export interface TwinListener {
   readonly onEvent?: (event: TwinEvent) => void;
   readonly onStretch?: (stretch: Stretch) => void;
+  /** Told when a step with prompt tokens begins; its event comes when it ends. */
+  readonly onPrefill?: (batch: PrefillBatch) => void;
 }
 
 /** A single step that has begun: what it changes, it changes at its end. */
@@ -44,6 +46,7 @@ export class Twin {
   readonly #scheduler: Scheduler;
   readonly #tally: Tally;
   readonly #onEvent: (event: TwinEvent) => void;
+  readonly #onPrefill: ((batch: PrefillBatch) => void) | undefined;
   readonly #steps: StepPlanner;
   readonly #residents: Residents;
   #begun: Begun | undefined;
@@ -60,6 +63,7 @@ export class Twin {
     this.#steps = new StepPlanner(server, this.#batch, this.#pool);
     this.#tally = new Tally(listener.onStretch);
     this.#onEvent = listener.onEvent ?? (() => undefined);
+    this.#onPrefill = listener.onPrefill;
     const on = { server, pool: this.#pool, batch: this.#batch, waiting: this.#waiting };
     const { rules } = server;
     this.#scheduler = rules.engine === 'vllm' ? new VllmScheduler(on, rules) : new SglangScheduler(on, rules);
@@ -112,6 +116,12 @@ export class Twin {
     const arrivalAt = this.#inputs.nextAt;
     if (this.#batch.size === 0) return this.#waiting.length > 0 ? this.#now : arrivalAt;
     return this.#now + this.#steps.seconds(this.#steps.steps({ now: this.#now, until: Number.POSITIVE_INFINITY, arrivalAt }));
+  }
+
+  /** When the running requests have gained so many tokens, if nothing comes between; Infinity = no decode step is next. */
+  timeAfterSteps(steps: number): number {
+    if (this.#begun !== undefined || this.#batch.size === 0) return Number.POSITIVE_INFINITY;
+    return this.#now + this.#steps.seconds(steps);
   }
 
   /** Never in the past: not before `now`, nor before a moment up to which it has been played. */
@@ -168,11 +178,13 @@ export class Twin {
 
   #decide(): Plan {
     const ratioBefore = this.#scheduler.ratio;
+    const availableBefore = this.#pool.available;
     const plan = this.#scheduler.plan();
     if (plan.retracted.length > 0) {
       this.#tally.sums.retractions += plan.retracted.length;
       const ids = plan.retracted.map(({ request }) => request.id);
-      this.#onEvent({ kind: 'retracted', at: this.#now, ids, ratioBefore, ratioAfter: this.#scheduler.ratio });
+      const gainedTokens = this.#pool.available - availableBefore;
+      this.#onEvent({ kind: 'retracted', at: this.#now, ids, ratioBefore, ratioAfter: this.#scheduler.ratio, gainedTokens });
     }
     for (const sequence of plan.failed) this.#residents.leave(sequence, 'out-of-memory', this.#now);
     return plan;
@@ -180,9 +192,16 @@ export class Twin {
 
   #begin(pieces: readonly Piece[]): true {
     const decoding = pieces.length === 0 || this.#scheduler.mixes ? this.#batch.size : 0;
+    if (pieces.length > 0) this.#tellPrefill(pieces);
     if (decoding > 0) this.#pool.take(this.#batch.pageTokensFor(1));
     this.#begun = { pieces, decoding, endsAt: this.#now + this.#steps.withPieces(pieces, decoding > 0) };
     return true;
+  }
+
+  #tellPrefill(pieces: readonly Piece[]): void {
+    const counted = sumPieces(pieces);
+    const usedTokens = this.#pool.used - counted.newTokens;
+    this.#onPrefill?.({ at: this.#now, ...counted, running: this.#batch.size, queued: this.#waiting.length, usedTokens });
   }
 
   #endStep({ pieces, endsAt, decoding }: Begun, until: number): boolean {

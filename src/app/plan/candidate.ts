@@ -8,7 +8,8 @@ import { checkPolicy, type LaunchClass, type PolicyCheck } from '../../spec/poli
 import type { PolicyRule } from '../../spec/run.ts';
 import type { StepCoefficients } from '../../twin/calibrate.ts';
 import type { TwinRequest } from '../../twin/load.ts';
-import { findSteady, type Steady, stepTimeFor, twinServerOf } from './throughput.ts';
+import { stepTimeFor, twinServerOf } from '../../twin/server-of-launch.ts';
+import { findSteady, type Steady } from './throughput.ts';
 
 /** What stays the same while flags change. */
 export interface PlanBasis {
