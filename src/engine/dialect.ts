@@ -4,6 +4,8 @@
 import type { ContextReason } from '../base/aside-reason.ts';
 import type { Message, ToolCall } from '../base/conversation.ts';
 import type { Sampling } from '../base/sampling.ts';
+import type { EngineCounters } from './counters.ts';
+import type { Launching } from './launching.ts';
 
 export const ENGINES = ['embedded', 'vllm', 'sglang', 'openai'] as const;
 export type EngineName = (typeof ENGINES)[number];
@@ -99,6 +101,8 @@ export interface ServerFacts {
   readonly sequences: number;
   /** Tokens that the KV cache holds; 0 = unknown. */
   readonly poolTokens: number;
+  /** Bytes of the KV cache for each token, as one rank has measured them; 0 = unknown. Tells the type where its name does not. */
+  readonly kvBytesPerToken: number;
 }
 
 export const UNKNOWN_FACTS: ServerFacts = {
@@ -113,6 +117,7 @@ export const UNKNOWN_FACTS: ServerFacts = {
   stopIds: [],
   sequences: 0,
   poolTokens: 0,
+  kvBytesPerToken: 0,
 };
 
 export interface TurnReply {
@@ -141,6 +146,13 @@ export interface FactReply {
   readonly body: string;
 }
 
+/** How an engine's counters are had. */
+export interface MetricsReading {
+  readonly request: EngineRequest;
+  /** undefined: this server has none (404), or not one figure in them is known. */
+  parse(reply: FactReply): EngineCounters | undefined;
+}
+
 export interface Dialect {
   readonly name: EngineName;
   /** Requests whose replies, in this order, are given to `parseFacts`. */
@@ -165,4 +177,8 @@ export interface Dialect {
   /** The text of the ids, or undefined where the server does not answer as expected. */
   readDetokenize(reply: FactReply): string | undefined;
   exactness(facts: ServerFacts): Exactness;
+  /** Left out: Aerie never starts such a server with a command. */
+  readonly launching?: Launching;
+  /** Left out: such a server has no counters. */
+  readonly metrics?: MetricsReading;
 }

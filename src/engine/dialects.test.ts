@@ -15,7 +15,7 @@ test('the embedded engine tells everything', () => {
   };
   expect(dialectOf('embedded').parseFacts([ok(info)], 'm')).toEqual({
     ...{ model: 'm', revision: 'r', engineVersion: '1.2', weights: 'Q4_1', kvCacheDtype: 'f16', templateHash: 'h' },
-    ...{ contextTokens: 4096, vocabularySize: 49_152, stopIds: [2], sequences: 8, poolTokens: 32_768 },
+    ...{ contextTokens: 4096, vocabularySize: 49_152, stopIds: [2], sequences: 8, poolTokens: 32_768, kvBytesPerToken: 0 },
   });
 });
 

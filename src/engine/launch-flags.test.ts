@@ -51,9 +51,9 @@ describe('one meaning, many spellings', () => {
 });
 
 it('passes over what no formula reads, with its values, and says so', () => {
-  const { values, unread } = sglang('--trust-remote-code --tp 8 --host 0.0.0.0 --json-model-override-args={} extra');
+  const { values, unread } = sglang('--trust-remote-code --tp 8 --log-level info --json-model-override-args={} extra');
   expect(values).toEqual({ 'tp-size': 8 });
-  expect(unread).toEqual(['--trust-remote-code', '--host 0.0.0.0', '--json-model-override-args {} extra']);
+  expect(unread).toEqual(['--trust-remote-code', '--log-level info', '--json-model-override-args {} extra']);
 });
 
 it('tells wrong values and never throws', () => {

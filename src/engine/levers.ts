@@ -62,6 +62,7 @@ const SGLANG: readonly Row[] = [
     'what is computed again or kept',
   ],
   ['schedule-policy schedule-conservativeness', 'none', 'none', 'who waits'],
+  ['host port enable-metrics served-model-name', 'none', 'none', 'where and under which name it is reached'],
 ];
 
 const VLLM: readonly Row[] = [
@@ -87,6 +88,7 @@ const VLLM: readonly Row[] = [
     'how much is kept, not what',
   ],
   ['max-model-len enable-prefix-caching language-model-only', 'none', 'none', 'how much is kept, not what'],
+  ['host port served-model-name', 'none', 'none', 'where and under which name it is reached'],
 ];
 
 const TABLES = { sglang: expand(SGLANG), vllm: expand(VLLM) };

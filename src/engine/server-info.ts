@@ -22,7 +22,18 @@ export function factsFromServerInfo(body: string): ServerFacts {
     stopIds: listOf(info['stop_token_ids']).filter((id): id is number => countOf(id) >= 0),
     sequences: count('max_running_requests') || perGroup('effective_max_running_requests_per_dp'),
     poolTokens: count('max_total_num_tokens'),
+    kvBytesPerToken: states.map(readBytesPerToken).find((bytes) => bytes > 0) ?? 0,
   };
+}
+
+/**
+ * `memory_usage: {kvcache, token_capacity}`: GiB with two decimals, and tokens. A pool below 0.1 GiB is rounded by more than
+ * one part in twenty, which tells no type.
+ */
+function readBytesPerToken(state: Readonly<Record<string, unknown>>): number {
+  const usage = looseObject(state['memory_usage']);
+  const [size, tokens] = [usage['kvcache'], countOf(usage['token_capacity'])];
+  return typeof size === 'number' && Number.isFinite(size) && size >= 0.1 && tokens > 0 ? (size * 2 ** 30) / tokens : 0;
 }
 
 function firstTold(values: readonly unknown[]): string {

@@ -6,7 +6,8 @@ import { AerieError } from '../../base/errors.ts';
 import { describeGpu, findGpu } from '../../capacity/gpus.ts';
 import type { Gpu } from '../../capacity/gpu.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
-import type { FlagValue, PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
+import { SGLANG_LINE, VLLM_LINE, wordsOf } from '../../engine/launching.ts';
+import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 
 export interface PlanInput {
   /** A run file or run folder; left out: all is on the command line. */
@@ -61,7 +62,7 @@ export function askPlan(input: PlanInput, run: RunSpec | undefined): PlanQuestio
   const assumed: string[] = [];
   const engine = input.engine ?? (server?.engine as PlannedEngine | undefined);
   if (engine === undefined) throw missing('--engine', 'sglang or vllm');
-  const written = server === undefined ? [] : wordsOf(server.flags, engine);
+  const written = server === undefined ? [] : wordsOf(server.flags, engine === 'vllm' ? VLLM_LINE : SGLANG_LINE);
   const words = [...written, ...input.words];
   const model = input.model ?? modelIn(words) ?? run?.model;
   if (model === undefined) throw missing('--model', 'a name on the hub, or a folder with its config.json');
@@ -83,15 +84,6 @@ function findLaunch(run: RunSpec, engine: PlannedEngine | undefined): ServerSpec
   throw new AerieError('usage.flag', `${run.file} has no launch of SGLang or vLLM to plan.`, {
     because: `Its servers are ${run.servers.map(({ name, attach }) => `${name}${attach === undefined ? '' : ' (attached)'}`).join(', ')}.`,
     remedy: 'Write engine: sglang or vllm with flags: there, or give --engine, --model, --gpu and the flags after --.',
-  });
-}
-
-function wordsOf(flags: Readonly<Record<string, FlagValue>>, engine: PlannedEngine): string[] {
-  return Object.entries(flags).flatMap(([name, value]) => {
-    const flag = `--${name.replace(/^-+/, '')}`;
-    if (value === true) return [flag];
-    if (value === false) return engine === 'vllm' ? [`--no-${name.replace(/^-+/, '')}`] : [];
-    return [flag, ...(Array.isArray(value) ? value : [value]).map(String)];
   });
 }
 

@@ -1,4 +1,5 @@
 /** One look at a server that lives: its log so far, its process, its port, its counters. Pure types; `judge-look.ts` judges. */
+import type { EngineCounters } from '../../engine/counters.ts';
 import type { Account } from '../account.ts';
 import type { State, Verdict } from '../verdict.ts';
 
@@ -18,14 +19,6 @@ export interface ProcessSigns {
   readonly compilers: number;
   /** Processes beside the main one: a front end whose schedulers are gone has none. */
   readonly children: number;
-}
-
-/** What the engine says it does: counters are what moves, gauges are what waits. */
-export interface EngineCounters {
-  readonly generatedTokens: number | undefined;
-  readonly promptTokens: number | undefined;
-  readonly running: number | undefined;
-  readonly waiting: number | undefined;
 }
 
 export interface Look {

@@ -3,11 +3,30 @@ import { RETURN_TOKEN_IDS, readChat, renderChat } from '../chat-completion.ts';
 import { byGenerate } from '../continuations.ts';
 import { COUNT_TOKENS } from '../count-tokens.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect, MetricsReading } from '../dialect.ts';
+import { countOf, parseLoose } from '../loose-json.ts';
 import { factsFromServerInfo } from '../server-info.ts';
+import { unlessEmpty } from '../counters.ts';
+
+/** Its account of itself has the counters too. */
+const metrics: MetricsReading = {
+  request: { method: 'GET', path: '/server_info' },
+  parse({ status, body }) {
+    if (status !== 200) return undefined;
+    const info = parseLoose(body);
+    const count = (name: string) => (countOf(info[name]) < 0 ? undefined : countOf(info[name]));
+    return unlessEmpty({
+      generatedTokens: count('generated_tokens'),
+      promptTokens: undefined,
+      running: count('num_running_reqs'),
+      waiting: count('num_queue_reqs'),
+    });
+  },
+};
 
 export const embedded: Dialect = {
   name: 'embedded',
+  metrics,
   healthRequest: { method: 'GET', path: '/health' },
   isReady: (status) => status === 200,
   factRequests: [{ method: 'GET', path: '/server_info', isOptional: false }],

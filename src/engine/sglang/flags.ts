@@ -49,6 +49,10 @@ export const SGLANG_FLAGS: FlagTable = {
     { name: 'max-mamba-cache-size', kind: 'count' },
     { name: 'mamba-ssm-dtype', kind: 'text' },
     { name: 'language-only', kind: 'switch' },
+    { name: 'host', kind: 'text' },
+    { name: 'port', kind: 'count' },
+    { name: 'enable-metrics', kind: 'switch' },
+    { name: 'served-model-name', kind: 'text' },
     { name: 'model-path', kind: 'text', aliases: ['model'] },
   ],
 };

@@ -15,6 +15,8 @@ import { parseLoose, textOf } from '../loose-json.ts';
 import { pickModel } from '../model-list.ts';
 import { factsFromServerInfo } from '../server-info.ts';
 import { isAtLeast } from '../version.ts';
+import { sglangLaunching } from './launching.ts';
+import { sglangMetrics } from './metrics.ts';
 
 const FIRST_WITH_IDS = [0, 5, 18] as const;
 const FIRST_WITH_META_INFO = [0, 5, 13] as const;
@@ -23,6 +25,8 @@ const META_INFO = { ...RETURN_TOKEN_IDS, return_prompt_token_ids: true, return_m
 
 export const sglang: Dialect = {
   name: 'sglang',
+  launching: sglangLaunching,
+  metrics: sglangMetrics,
   healthRequest: { method: 'GET', path: '/health' },
   isReady: (status) => status === 200,
   factRequests: [

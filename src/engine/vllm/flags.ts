@@ -31,6 +31,9 @@ export const VLLM_FLAGS: FlagTable = {
     { name: 'enable-lora', kind: 'switch', isNegatable: true },
     { name: 'cpu-offload-gb', kind: 'fraction' },
     { name: 'mamba-ssm-cache-dtype', kind: 'text' },
+    { name: 'host', kind: 'text' },
+    { name: 'port', kind: 'count' },
+    { name: 'served-model-name', kind: 'text' },
     { name: 'model', kind: 'text' },
   ],
 };

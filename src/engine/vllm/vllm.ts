@@ -12,11 +12,15 @@ import { pickModel } from '../model-list.ts';
 import { readSamples } from '../prometheus.ts';
 import { told } from '../server-info.ts';
 import { isAtLeast } from '../version.ts';
+import { vllmLaunching } from './launching.ts';
+import { vllmMetrics } from './metrics.ts';
 
 const FIRST_WITH_IDS = [0, 10, 2] as const;
 
 export const vllm: Dialect = {
   name: 'vllm',
+  launching: vllmLaunching,
+  metrics: vllmMetrics,
   healthRequest: { method: 'GET', path: '/health' },
   isReady: (status) => status === 200,
   factRequests: [
