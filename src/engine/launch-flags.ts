@@ -63,7 +63,7 @@ function collect(pairs: readonly (readonly [string, readonly string[]])[], table
   const unread: string[] = [];
   const problems: string[] = [];
   for (const [written, given] of pairs) {
-    const found = findRow(written, table);
+    const found = findFlag(written, table);
     if (found === undefined) {
       unread.push([written, ...given].join(' '));
       continue;
@@ -75,7 +75,8 @@ function collect(pairs: readonly (readonly [string, readonly string[]])[], table
   return { values, unread, problems };
 }
 
-function findRow(written: string, table: FlagTable): { row: FlagRow; isNegated: boolean } | undefined {
+/** The row that a spelling means, dashes or not; undefined where the table has none, or several begin so. */
+export function findFlag(written: string, table: FlagTable): { readonly row: FlagRow; readonly isNegated: boolean } | undefined {
   const bare = written.replace(/^-+/, '');
   const name = table.underscoresAreDashes ? bare.replaceAll('_', '-') : bare;
   const exact = (wanted: string) => table.rows.find((row) => row.name === wanted || (row.aliases ?? []).includes(wanted));
