@@ -48,6 +48,8 @@ export interface Account {
   readonly lines: number;
   /** Lines of the log in which something was recognised. */
   readonly recognised: number;
+  /** Bytes of the log without the lines that probes cause: what a dead server does not add to. */
+  readonly ownBytes: number;
   /** The last lines, oldest first. */
   readonly tail: readonly { readonly line: number; readonly text: string }[];
   readonly lastAt: number | undefined;

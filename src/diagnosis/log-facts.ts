@@ -66,6 +66,16 @@ export class LogFactsReader {
     if (engine !== undefined) this.#facts.engine = engine;
   }
 
+  copy(): LogFactsReader {
+    const copy = new LogFactsReader();
+    Object.assign(copy.#facts, this.#facts);
+    copy.#supposed = this.#supposed;
+    copy.#samples = [...this.#samples];
+    copy.#seen = this.#seen;
+    copy.#keepEvery = this.#keepEvery;
+    return copy;
+  }
+
   /**
    * One line, without its line feed. Returns what it says, undefined where it is a line that Aerie does not read.
    * `number`: its place in the log, where lines that say nothing were left out.

@@ -22,7 +22,15 @@ const TOLD = /^(?:DEBUG|INFO)$/;
 const HEAD = 400;
 
 export class SignReader {
-  readonly #seen = new Map<Watched, number>();
+  readonly #seen: Map<Watched, number>;
+
+  constructor(seen: ReadonlyMap<Watched, number> = new Map()) {
+    this.#seen = new Map(seen);
+  }
+
+  copy(): SignReader {
+    return new SignReader(this.#seen);
+  }
 
   read(
     watched: readonly Watched[],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AnchorSet } from './anchor-set.ts';
-import { LineScan } from './scan-lines.ts';
+import { type FoundLine, LineScan } from './scan-lines.ts';
 
 interface Told {
   readonly line: number;
@@ -13,11 +13,16 @@ interface Told {
 function scan(chunks: readonly Uint8Array[], around = 2): { told: Told[]; lines: number; tail: string[] } {
   const told: Told[] = [];
   const lines = new LineScan(new AnchorSet(['needle', 'other thing']), (found) => {
-    told.push({ line: found.line, text: found.text(), before: found.before(around), after: found.after(around) });
+    told.push(tell(found, around));
   });
   for (const chunk of chunks) lines.feed(chunk);
-  const end = lines.end();
+  const end = lines.rest();
+  for (const found of end.found) told.push(tell(found, around));
   return { told, lines: end.lines, tail: end.tail.map(({ text }) => text) };
+}
+
+function tell(found: FoundLine, around: number): Told {
+  return { line: found.line, text: found.text(), before: found.before(around), after: found.after(around) };
 }
 
 function scanText(text: string) {

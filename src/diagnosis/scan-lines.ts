@@ -39,6 +39,10 @@ export class FoundLine {
     return readable(this.#buffer, this.#start, this.#end);
   }
 
+  get bytes(): number {
+    return this.#end - this.#start + 1;
+  }
+
   /** The same as single bytes: enough for figures, and much faster. */
   latin(): string {
     return this.#buffer.toString('latin1', this.#start, this.#end);
@@ -79,6 +83,14 @@ interface Pending {
   readonly anchors: readonly number[];
 }
 
+export interface Rest {
+  /** The number of the last line; the line before the first one where nothing was fed. */
+  readonly lines: number;
+  readonly bytes: number;
+  readonly tail: readonly { readonly line: number; readonly text: string }[];
+  readonly found: readonly FoundLine[];
+}
+
 export class LineScan {
   readonly #anchors: AnchorSet;
   readonly #onLine: (found: FoundLine) => void;
@@ -88,7 +100,7 @@ export class LineScan {
   /** Where in the buffer scanning goes on. */
   #at = 0;
   #lineStart = 0;
-  #line = 1;
+  #line: number;
   #part = 0;
   #state = 0;
   #inEscape = false;
@@ -96,29 +108,41 @@ export class LineScan {
   #pending: Pending[] = [];
   #bytes = 0;
 
-  constructor(anchors: AnchorSet, onLine: (found: FoundLine) => void) {
+  constructor(anchors: AnchorSet, onLine: (found: FoundLine) => void, firstLine = 1) {
     this.#anchors = anchors;
     this.#onLine = onLine;
+    this.#line = firstLine;
   }
 
   feed(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
     this.#append(chunk);
     this.#scan();
-    this.#deliver(false);
+    this.#deliver();
     this.#keepTail();
   }
 
-  /** The number of lines, and the last ones (oldest first). */
-  end(): { readonly lines: number; readonly bytes: number; readonly tail: readonly { line: number; text: string }[] } {
-    this.#endPart(this.#buffer.length);
-    this.#deliver(true);
-    const texts = readable(this.#buffer, 0, this.#buffer.length).split('\n');
+  /**
+   * What stands at the end of what was fed, as if the log ended here: the number of its last line, the last lines (oldest first),
+   * and lines with an anchor that were not told yet, valid until the next chunk. Changes nothing: more may be fed.
+   */
+  rest(): Rest {
+    const open = this.#hits.length === 0 ? [] : [this.#pendingTo(this.#buffer.length)];
+    const found = [...this.#pending, ...open].map((pending) => new FoundLine(this.#buffer, pending));
+    const texts = readable(this.#buffer, this.#tailStart(), this.#buffer.length).split('\n');
     const isClosed = texts.at(-1) === '';
-    const lines = this.#bytes === 0 ? 0 : this.#line - (isClosed ? 1 : 0);
+    const lines = this.#line - (isClosed ? 1 : 0);
     if (isClosed) texts.pop();
     const tail = texts.map((text, at) => ({ line: lines - texts.length + 1 + at, text }));
-    return { lines, bytes: this.#bytes, tail };
+    return { lines, bytes: this.#bytes, tail, found };
+  }
+
+  /** The same however the bytes were cut: what the store holds more is older. */
+  #tailStart(): number {
+    const from = this.#buffer.length - LOOK_BACK;
+    if (from <= 0) return 0;
+    const start = endOfLine(this.#buffer, from) + 1;
+    return start < this.#buffer.length ? start : from;
   }
 
   /** Into one store that is used again and again: a log of gigabytes leaves no garbage of its size. */
@@ -188,12 +212,17 @@ export class LineScan {
   #endPart(end: number): void {
     const start = this.#lineStart;
     if (this.#hits.length > 0) {
-      this.#pending.push({ line: this.#line, part: this.#part, start, end, anchors: this.#anchorsOf(this.#hits) });
+      this.#pending.push(this.#pendingTo(end));
       this.#hits = [];
     }
     if (end > start) this.#part += 1;
     const oldest = this.#pending[0];
-    if (oldest !== undefined && this.#part - oldest.part > AROUND) this.#deliver(false);
+    if (oldest !== undefined && this.#part - oldest.part > AROUND) this.#deliver();
+  }
+
+  /** The part that is being read, with what was found in it. */
+  #pendingTo(end: number): Pending {
+    return { line: this.#line, part: this.#part, start: this.#lineStart, end, anchors: this.#anchorsOf(this.#hits) };
   }
 
   #anchorsOf(states: readonly number[]): readonly number[] {
@@ -202,12 +231,12 @@ export class LineScan {
     return [...new Set(states.flatMap((state) => this.#anchors.found(state)))];
   }
 
-  /** Tells the lines whose following lines are there; all of them at the end, or when they would leave the buffer. */
-  #deliver(all: boolean): void {
+  /** Tells the lines whose following lines are there, or that would leave the buffer. */
+  #deliver(): void {
     while (this.#pending.length > 0) {
       const first = this.#pending[0] as Pending;
       const isOld = this.#buffer.length - first.end > LOOK_BACK / 2;
-      if (!all && !isOld && this.#part - first.part <= AROUND) return;
+      if (!isOld && this.#part - first.part <= AROUND) return;
       this.#pending.shift();
       this.#onLine(new FoundLine(this.#buffer, first));
     }
@@ -215,7 +244,7 @@ export class LineScan {
 
   #keepTail(): void {
     const needed = Math.min(this.#lineStart, this.#pending[0]?.start ?? this.#lineStart);
-    let from = Math.max(0, Math.min(this.#buffer.length - LOOK_BACK, needed - LOOK_BACK / 4));
+    let from = Math.max(0, Math.min(this.#buffer.length - LOOK_BACK, needed - LOOK_BACK));
     from = Math.max(from, this.#buffer.length - LONGEST_LINE);
     // Begin at a line, so that the tail's first line is whole.
     if (from > 0) from = Math.min(endOfLine(this.#buffer, from) + 1, this.#buffer.length);

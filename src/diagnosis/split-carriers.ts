@@ -43,7 +43,7 @@ export class CarriedLog {
   end(): CarriedAccount[] {
     if (this.#head !== undefined) this.#decide();
     if (this.#rest !== '') this.#passLine(this.#rest);
-    const all = [...this.#readers].map(([carrier, reader]) => ({ carrier, account: reader.end() }));
+    const all = [...this.#readers].map(([carrier, reader]) => ({ carrier, account: reader.account() }));
     const known = all.filter(({ account }) => account.recognised > 0);
     return known.length === 0 ? all.slice(0, 1) : known;
   }

@@ -15,6 +15,17 @@ export class FindingTrack {
   #lastLife: Sighting | undefined;
   #readyAfter = false;
 
+  copy(): FindingTrack {
+    const copy = new FindingTrack();
+    copy.found.push(...this.found);
+    copy.deaths.push(...this.deaths);
+    for (const [code, count] of this.#counts) copy.#counts.set(code, count);
+    copy.#lifeCount = this.#lifeCount;
+    copy.#lastLife = this.#lastLife;
+    copy.#readyAfter = this.#readyAfter;
+    return copy;
+  }
+
   /** Of several rules that fit one line the best counts: the closest fit, then the earlier in the table. Wrappers stand beside it. */
   take(candidates: readonly Found[]): void {
     const best = [...candidates].sort((a, b) => b.fit - a.fit || a.place - b.place)[0];

@@ -14,6 +14,10 @@ export class PhaseTrack {
   compiling: Sighting | undefined;
   ready: Sighting | undefined;
 
+  copy(): PhaseTrack {
+    return Object.assign(new PhaseTrack(), this);
+  }
+
   /** Returns whether the start moved on. */
   mark({ phase, isWeak, ends }: Marker, sighting: Sighting): boolean {
     if (isWeak === true && phaseOrder(phase) < phaseOrder(this.phase)) return false;

@@ -15,6 +15,13 @@ export class TimeTrack {
     this.#now = now;
   }
 
+  copy(): TimeTrack {
+    const copy = new TimeTrack(this.#now);
+    copy.#at = this.#at;
+    copy.#line = this.#line;
+    return copy;
+  }
+
   see(found: FoundLine): Sighting {
     const text = found.text();
     let at = this.#read(text);

@@ -22,12 +22,25 @@ export class WorkTrack {
   #failed = 0;
   #last: Sighting | undefined;
 
+  copy(): WorkTrack {
+    const copy = new WorkTrack();
+    copy.work.push(...this.work);
+    copy.retractions.push(...this.retractions);
+    copy.#good = this.#good;
+    copy.#refused = this.#refused;
+    copy.#failed = this.#failed;
+    copy.#last = this.#last;
+    return copy;
+  }
+
   /** Returns whether it shows that the server does work for someone. */
   reading(event: Extract<LogEvent, { kind: 'decode' | 'prefill' }>, sighting: Sighting, isStarting: boolean): boolean {
     const { running, queued } = event;
     const isDecode = event.kind === 'decode';
     const isProbe = !isDecode && running === 0 && queued === 0 && (event.newTokens <= 1 || isStarting);
-    this.work.push({
+    // Lines that were passed over are read after the sampled ones among them: in their place.
+    const place = this.work.findLastIndex(({ line }) => line <= sighting.line) + 1;
+    this.work.splice(place, 0, {
       ...sighting,
       kind: event.kind,
       ...{ running, queued, isProbe },

@@ -57,6 +57,8 @@ const NODES = [
 ];
 /** An answer to a request; GET is only ever asked by probes and by people who look. */
 const ANSWERS = ['"POST /', '"GET /health'];
+/** Lines that are there because someone looked: a dead server's front end goes on writing them. */
+const PROBES = ['"GET /', "Health check failed. Server couldn't get a response from detokenizer"];
 /** Texts that stand in harmless lines only; a log that holds them is an engine's or its framework's. */
 const HARMLESS = [
   'Ignore import error',
@@ -96,7 +98,8 @@ type PlainKind =
   | 'communicators'
   | 'nccl'
   | 'shutdown'
-  | 'preempted';
+  | 'preempted'
+  | 'probe';
 
 export type Watched =
   | { readonly kind: PlainKind }
@@ -145,6 +148,8 @@ function build(): Watch {
   const plain = (texts: readonly string[], kind: PlainKind) => {
     for (const text of texts) add(bareText(text), { kind });
   };
+  // First: a line is one of these whatever else it says.
+  plain(PROBES, 'probe');
   plain(FIGURES, 'figures');
   plain(WORK, 'work');
   plain([NOTICE], 'notice');

@@ -37,7 +37,7 @@ const HOURS = 3_600_000;
 export function accountOf(text: string, now?: number): Account {
   const reader = new LogReader(now === undefined ? {} : { now });
   reader.feed(Buffer.from(text));
-  return reader.end();
+  return reader.account();
 }
 
 function serversOf(text: string, now?: number): NamedAccount[] {
