@@ -3,7 +3,7 @@
  * ledger for many machines can come later; `ledger/sqlite/` is the one there is.
  *
  * A prompt is  waiting → leased → done | aside | dropped;  a restart turns leased back into waiting (`releaseLeases`), `supersede`
- * turns done and `requeue` turns aside and dropped into waiting. `dropped`: answered, and not wanted as it was. A record is live | superseded | withdrawn: only the ledger says which
+ * turns done and `requeue` turns aside and dropped into waiting, and so does `withdraw` with what is done. `dropped`: answered, and not wanted as it was. A record is live | superseded | withdrawn: only the ledger says which
  * bytes are live. Every call is one transaction, durable when it returns. A call that throws has changed nothing; what
  * the caller should have known (an old fence, a turn out of order, an unknown partition or launch) is thrown as `bug`.
  * After `disk.failed` it is unknown whether the last transaction is on disk: leave the shards as they are and open again. Calls are synchronous on purpose: a group
@@ -12,6 +12,7 @@
 import type { AsideReason } from '../base/aside-reason.ts';
 import type { Event, Facts, Happening } from '../base/events.ts';
 import type { SourcePin } from '../dataset/source-pin.ts';
+import type { PolicyRule } from '../spec/run.ts';
 
 export interface PartitionSettings {
   readonly name: string;
@@ -107,6 +108,8 @@ export interface FinishedTurn extends PromptKey {
   readonly tokens: number;
   readonly truncated: boolean;
   readonly launch: number;
+  /** Other launches that made a part of the answer. */
+  readonly alsoBy?: readonly number[];
 }
 
 export interface CommittedRecord extends PromptKey {
@@ -120,7 +123,10 @@ export interface CommittedRecord extends PromptKey {
   readonly tokens: number;
   readonly turns: number;
   readonly truncated: number;
+  /** That of the last turn; those of the turns finished before are known. */
   readonly launch: number;
+  /** Other launches that made a part of the last answer. */
+  readonly alsoBy?: readonly number[];
 }
 
 export interface AttemptRow extends PromptKey {
@@ -171,6 +177,33 @@ export interface LaunchRow {
   readonly detail: string;
   readonly startedAt: number;
 }
+
+export interface RecordedLaunch extends LaunchRow {
+  readonly id: number;
+  /** No record of it is live, and none will be. */
+  readonly isWithdrawn: boolean;
+}
+
+/** A rule that was added after the run had begun. */
+export interface AddedRule {
+  readonly rule: PolicyRule;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** What withdrawing has taken away. */
+export interface Withdrawn {
+  readonly records: number;
+  /** Answers: those of the records, and finished turns of unfinished conversations. */
+  readonly turns: number;
+  /** Prompts that are asked again. */
+  readonly prompts: number;
+  /** Back in the budget; what was generated stays generated. */
+  readonly tokens: number;
+}
+export type WithdrawnPart = Withdrawn & { readonly partition: string };
+/** Partitions that lose nothing are left out. */
+export type Withdrawal = Withdrawn & { readonly partitions: readonly WithdrawnPart[]; readonly events: readonly Event[] };
 
 export interface ShardRow {
   readonly partition: string;
@@ -232,10 +265,23 @@ export interface Ledger {
   /** Prompts without a record (aside, dropped) wait again; the counts say how many of each. */
   requeue(partition: string): { readonly aside: number; readonly dropped: number; readonly events: readonly Event[] };
 
-  /** All of it or nothing. The returned events are the happenings, numbered. */
+  /**
+   * No record of these launches may be used, now or later: live ones with any turn of theirs become withdrawn, begun conversations
+   * with such a turn begin anew, and the prompts of both wait again in a new round. Superseded records, and prompts aside or dropped, stay.
+   * What is leased is settled when its lease ends: a record of a withdrawn launch that is committed later is entered as withdrawn, and its
+   * prompt waits again. Release the leases of dead workers before. Launches that are withdrawn already are passed over.
+   */
+  withdraw(launches: readonly number[], because: string): Withdrawal;
+  /** Adds the rule, unless the same one is there, and withdraws the launches that break it, in one transaction. */
+  addRule(rule: PolicyRule, broken: readonly number[]): Withdrawal;
+  /** In the order in which they were added. */
+  addedRules(): readonly AddedRule[];
+  /** All of it or nothing. The returned events are the happenings, numbered, and `partition.withdrawn` where a record came too late. */
   commit(commit: Commit): readonly Event[];
   /** The id that turns, records and attempts refer to. */
   recordLaunch(launch: LaunchRow): number;
+  /** In the order in which they were recorded. */
+  launches(): readonly RecordedLaunch[];
   emit(happenings: readonly Happening[]): readonly Event[];
   /** In order; at most 1,000 unless told. */
   events(after: number, most?: number): readonly Event[];

@@ -378,6 +378,188 @@ export function describeLedger(name: string, openLedger: OpenLedger): void {
       });
     });
 
+    describe('withdrawing', () => {
+      const bad = { ...launch, kvCacheDtype: 'q8_0' };
+      const live = () => [...ledger.liveRecords('B1')].map(({ id, offset }) => [id, offset]);
+      const waiting = () => ledger.lease('B1', 99).map(({ id, round, finishedTurns }) => [id, round, finishedTurns.length]);
+
+      /** p0 by launch 1, p1 by launch 2; p2 begun by launch 2, p3 by launch 1, and both wait; p4 aside. Launch 2 is to go. */
+      const mixed = () => {
+        begin(5);
+        ledger.recordLaunch(bad);
+        const [a, b, c, d, e] = ledger.lease('B1', 5) as [Lease, Lease, Lease, Lease, Lease];
+        ledger.commit(
+          commitOf({
+            turns: [turnOf(c, 0, { tokens: 7, truncated: true, launch: 2 }), turnOf(d, 0, { tokens: 3 })],
+            records: [
+              recordOf(a, { tokens: 20, turns: 2 }),
+              recordOf(b, { offset: 100, tokens: 40, turns: 2, truncated: 1, launch: 2 }),
+            ],
+            asides: [{ ...e, reason: 'refused', because: 'x' }],
+          }),
+        );
+        ledger.releaseLeases();
+      };
+
+      test('records of a launch are withdrawn, what it began begins anew, and the budget has their tokens back', () => {
+        mixed();
+        const { events, ...counts } = ledger.withdraw([2], 'FP8 KV degrades it');
+        const all = { records: 1, turns: 3, prompts: 2, tokens: 47 };
+        expect(counts).toEqual({ ...all, partitions: [{ partition: 'B1', ...all }] });
+        const facts = { ...all, because: 'FP8 KV degrades it', launches: '2' };
+        expect(events).toMatchObject([{ kind: 'partition.withdrawn', subject: 'B1', facts }]);
+        expect(live()).toEqual([['p0', 0]]);
+        expect(counters()).toMatchObject({ done: 1, waiting: 3, aside: 1, redoing: 0, leased: 0 });
+        expect(counters()).toMatchObject({ spentTokens: 23, generatedTokens: 70, answers: 3, truncated: 0 });
+        expect(ledger.shards()).toMatchObject([{ committedBytes: 200, records: 2 }]);
+        expect(ledger.launches().map(({ id, kvCacheDtype, isWithdrawn }) => [id, kvCacheDtype, isWithdrawn])).toEqual([
+          [1, 'f16', false],
+          [2, 'q8_0', true],
+        ]);
+        expect(waiting()).toEqual([
+          ['p3', 0, 1],
+          ['p1', 1, 0],
+          ['p2', 1, 0],
+        ]);
+      });
+
+      test('a second time, and after a restart, there is nothing left to withdraw', () => {
+        mixed();
+        ledger.withdraw([2], 'x');
+        const before = counters();
+        const nothing = { records: 0, turns: 0, prompts: 0, tokens: 0, partitions: [], events: [] };
+        expect(ledger.withdraw([2], 'x')).toEqual(nothing);
+        reopen();
+        expect(ledger.withdraw([2], 'x')).toEqual(nothing);
+        expect(ledger.withdraw([], 'x')).toEqual(nothing);
+        expect(counters()).toEqual(before);
+      });
+
+      test('a launch that is not there is a bug, and withdraws nothing', () => {
+        mixed();
+        expect(() => ledger.withdraw([2, 9], 'x')).toThrow(/Launch 9 was withdrawn and is not in the ledger/);
+        expect(live()).toHaveLength(2);
+        expect(ledger.launches().some(({ isWithdrawn }) => isWithdrawn)).toBe(false);
+      });
+
+      test('one turn of it among others is enough', () => {
+        begin(3);
+        for (let more = 0; more < 2; more++) ledger.recordLaunch(launch);
+        const [a, b, c] = ledger.lease('B1', 3) as [Lease, Lease, Lease];
+        ledger.commit(
+          commitOf({
+            turns: [turnOf(a, 0, { launch: 2 }), turnOf(b, 0, { launch: 1, alsoBy: [2] }), turnOf(c, 0, { launch: 3 })],
+            records: [
+              recordOf(a, { turns: 2 }),
+              recordOf(b, { turns: 2, offset: 100 }),
+              recordOf(c, { turns: 2, offset: 200, launch: 1, alsoBy: [3] }),
+            ],
+          }),
+        );
+        expect(ledger.withdraw([2], 'x')).toMatchObject({ records: 2, turns: 4 });
+        expect(live()).toEqual([['p2', 200]]);
+        expect(ledger.withdraw([3], 'x')).toMatchObject({ records: 1, turns: 2 });
+        expect(live()).toEqual([]);
+      });
+
+      test('a record that is being made anew is withdrawn too, and its prompt simply waits', () => {
+        mixed();
+        ledger.supersede('B1', ['p0', 'p1'], 'looped');
+        expect(ledger.withdraw([2], 'x')).toMatchObject({ records: 1, prompts: 2 });
+        expect(counters()).toMatchObject({ done: 0, waiting: 4, redoing: 1 });
+        const [first, second, third] = ledger.lease('B1', 3);
+        expect(first).toMatchObject({ id: 'p0', round: 1, replaces: { tokens: 20, turns: 2, truncated: 0 } });
+        expect(second).toMatchObject({ id: 'p3' });
+        expect(third).toEqual({
+          partition: 'B1',
+          id: 'p1',
+          offset: 0,
+          bytes: 100,
+          turns: 2,
+          fence: 2,
+          finishedTurns: [],
+          round: 1,
+        });
+        ledger.commit(commitOf({ records: [recordOf(third, { offset: 200, tokens: 5 })] }));
+        expect(live()).toEqual([
+          ['p0', 0],
+          ['p1', 200],
+        ]);
+      });
+
+      test('what is superseded stays so, and the newer record of another launch stays live', () => {
+        mixed();
+        ledger.supersede('B1', ['p1'], 'looped');
+        const [lease] = ledger.lease('B1', 1, true);
+        ledger.commit(commitOf({ records: [recordOf(lease, { offset: 200 })] }));
+        expect(ledger.withdraw([2], 'x')).toMatchObject({ records: 0, turns: 1, prompts: 1, tokens: 7 });
+        expect(live()).toEqual([
+          ['p0', 0],
+          ['p1', 200],
+        ]);
+      });
+
+      test('a record that is committed later is entered as withdrawn, and its prompt waits again', () => {
+        begin(3);
+        ledger.recordLaunch(bad);
+        const [a, b, c] = ledger.lease('B1', 3) as [Lease, Lease, Lease];
+        ledger.commit(commitOf({ turns: [turnOf(b, 0, { launch: 2, tokens: 7 })] }));
+        expect(ledger.withdraw([2], 'x')).toMatchObject({ records: 0, turns: 0, prompts: 0 });
+        const records = [
+          recordOf(a, { tokens: 9, launch: 2 }),
+          recordOf(b, { tokens: 20, turns: 2, offset: 100 }), // its first turn is
+          recordOf(c, { tokens: 5, offset: 200 }),
+        ];
+        const facts = { records: 2, turns: 3, prompts: 2, tokens: 29, launches: '2, 1' };
+        expect(ledger.commit(commitOf({ records }))).toMatchObject([{ kind: 'partition.withdrawn', subject: 'B1', facts }]);
+        expect(live()).toEqual([['p2', 200]]);
+        expect(counters()).toMatchObject({ done: 1, waiting: 2, leased: 0, spentTokens: 5, generatedTokens: 34, answers: 1 });
+        expect(waiting()).toEqual([
+          ['p0', 1, 0],
+          ['p1', 1, 0],
+        ]);
+      });
+
+      test('a record that comes too late takes the place of none', () => {
+        mixed();
+        ledger.supersede('B1', ['p0'], 'looped');
+        const [lease] = ledger.lease('B1', 1, true) as [Lease];
+        ledger.withdraw([2], 'x');
+        ledger.commit(commitOf({ records: [recordOf(lease, { offset: 200, launch: 2 })] }));
+        expect(live()).toEqual([['p0', 0]]);
+        expect(counters()).toMatchObject({ redoing: 1, done: 0 });
+        expect(ledger.lease('B1', 1)).toMatchObject([{ id: 'p0', round: 2, replaces: { tokens: 20 } }]);
+      });
+
+      test.each(['restart', 'unlease'])('turns that a lease still held at that time are forgotten with it (%s)', (how) => {
+        begin(1);
+        ledger.recordLaunch(bad);
+        const leases = ledger.lease('B1', 1);
+        ledger.commit(commitOf({ turns: [turnOf(leases[0], 0, { launch: 2 })] }));
+        ledger.withdraw([2], 'x');
+        if (how === 'restart') reopen();
+        if (how === 'restart') ledger.releaseLeases();
+        else ledger.unlease(leases);
+        expect(counters()).toMatchObject({ waiting: 1, spentTokens: 0, generatedTokens: 10, answers: 0 });
+        expect(waiting()).toEqual([['p0', 1, 0]]);
+      });
+
+      test('a rule is added once, with what it withdraws, and is there after a restart', () => {
+        mixed();
+        const rule = { forbid: { kvCache: 'below-16-bit' }, because: 'FP8 KV degrades it', by: 'owner' } as const;
+        const { events, ...counts } = ledger.addRule(rule, [2]);
+        expect(counts).toMatchObject({ records: 1, turns: 3, prompts: 2, tokens: 47 });
+        expect(events.map(({ kind }) => kind)).toEqual(['policy.added', 'partition.withdrawn']);
+        expect(events[0]?.facts).toEqual({ rule: 'forbid kv-cache: below-16-bit', because: rule.because, by: 'owner' });
+        reopen();
+        expect(ledger.addedRules()).toEqual([{ rule, at: 1_000 }]);
+        expect(ledger.addRule(rule, [2]).events).toEqual([]);
+        const other = { ...rule, by: 'somebody else' };
+        expect(ledger.addRule(other, []).events).toHaveLength(1);
+        expect(ledger.addedRules()).toEqual([rule, other].map((added) => ({ rule: added, at: 1_000 })));
+      });
+    });
+
     describe('shards', () => {
       test('a shard is there from its first record and grows by what is committed', () => {
         begin(3);

@@ -5,30 +5,34 @@
  * Tokens: a finished turn spends its tokens; a record spends what its turns have not spent yet; setting a prompt aside
  * or dropping it takes the tokens of its turns out of `spent`, and a record takes out those of the record it supersedes. `generated` only ever grows: by turns, by records, and by the attempts
  * whose answer is not kept (every outcome but `completed`, whose tokens come with the turn or the record).
- * All but the two that read run inside a transaction and throw `bug` on what the caller should have known; the transaction is then
+ * Runs inside a transaction and throws `bug` on what the caller should have known; the transaction is then
  * rolled back, so nothing of the commit is there.
  */
-import type { AsideReason } from '../../base/aside-reason.ts';
 import { bug } from '../../base/errors.ts';
-import type { AsideRow, AttemptRow, Commit, CommittedRecord, Drop, FinishedTurn, PromptKey, SetAside } from '../ledger.ts';
+import type { Happening } from '../../base/events.ts';
+import type { AttemptRow, Commit, CommittedRecord, Drop, FinishedTurn, PromptKey, RecordCounts, SetAside } from '../ledger.ts';
 import type { Database } from './database.ts';
 import { staleFence } from './leases.ts';
-import { CounterChanges, partitionOrdinal } from './partitions.ts';
-import { number, type Row, text } from './row.ts';
+import { type CounterChange, CounterChanges } from './partitions.ts';
+import { number } from './row.ts';
 import { ShardChanges } from './shards.ts';
 import { supersedeRecord } from './superseding.ts';
+import { Latecomers } from './latecomers.ts';
 
-export function applyCommit(database: Database, commit: Commit): void {
+/** What came too late is told: a record of a launch that was withdrawn meanwhile is entered as withdrawn. */
+export function applyCommit(database: Database, commit: Commit): readonly Happening[] {
   const changes = new CounterChanges(database);
   const shards = new ShardChanges(database);
+  const late = new Latecomers(database);
   for (const attempt of commit.attempts) noteAttempt(database, changes, attempt);
   countOutcomes(database, commit.attempts);
   for (const turn of commit.turns) finishTurn(database, changes, turn);
-  for (const record of commit.records) enterRecord(database, { changes, shards }, record);
+  for (const record of commit.records) enterRecord(database, { changes, shards, late }, record);
   for (const aside of commit.asides) setPromptAside(database, changes, aside);
   for (const drop of commit.drops) dropPrompt(database, changes, drop);
   changes.write();
   shards.write();
+  return late.happenings();
 }
 
 interface LeasedPrompt {
@@ -94,13 +98,14 @@ function finishTurn(database: Database, changes: CounterChanges, finished: Finis
     'INSERT INTO turns (prompt, turn, body, tokens, truncated, launch) VALUES (:prompt, :turn, :body, :tokens, :truncated, :launch)',
     { prompt: prompt.ordinal, turn, body, tokens, truncated, launch },
   );
+  noteAlsoBy(database, prompt, 'turns', finished.alsoBy ?? []);
   database.run('UPDATE prompts SET answered = answered + 1 WHERE ordinal = :ordinal', { ordinal: prompt.ordinal });
   changes.add(prompt.partition, { spentTokens: tokens, generatedTokens: tokens, answers: 1, truncated });
 }
 
 function enterRecord(
   database: Database,
-  { changes, shards }: { readonly changes: CounterChanges; readonly shards: ShardChanges },
+  { changes, shards, late }: { readonly changes: CounterChanges; readonly shards: ShardChanges; readonly late: Latecomers },
   record: CommittedRecord,
 ): void {
   const prompt = leasedPrompt(database, changes.ordinalOf(record.partition), record);
@@ -114,13 +119,24 @@ function enterRecord(
     throw bug(`The record of prompt ${record.id} holds less than the turns already finished.`, { id: record.id, ...fresh });
   }
   shards.append(prompt.partition, record);
-  const old = prompt.replaces ? supersedeRecord(database, prompt.ordinal) : undefined;
   const { shard, offset, bytes, sha256, tokens, turns, truncated, launch } = record;
+  const others = [...kept.launches, ...(record.alsoBy ?? [])].filter((other) => other !== launch);
+  const isLate = late.isWithdrawn([launch, ...others]);
+  const old = prompt.replaces && !isLate ? supersedeRecord(database, prompt.ordinal) : undefined;
   database.run(
-    `INSERT INTO records (partition, shard, offset, bytes, sha256, prompt, tokens, turns, truncated, launch)
-     VALUES (:partition, :shard, :offset, :bytes, :sha256, :prompt, :tokens, :turns, :truncated, :launch)`,
-    { partition: prompt.partition, prompt: prompt.ordinal, shard, offset, bytes, sha256, tokens, turns, truncated, launch },
+    `INSERT INTO records (partition, shard, offset, bytes, sha256, prompt, state, tokens, turns, truncated, launch)
+     VALUES (:partition, :shard, :offset, :bytes, :sha256, :prompt, :state, :tokens, :turns, :truncated, :launch)`,
+    {
+      ...{ partition: prompt.partition, prompt: prompt.ordinal, state: isLate ? 'withdrawn' : 'live' },
+      ...{ shard, offset, bytes, sha256, tokens, turns, truncated, launch },
+    },
   );
+  if (isLate) {
+    changes.add(prompt.partition, { ...minus(kept), leased: -1, waiting: 1, generatedTokens: fresh.tokens });
+    late.askAgain(prompt.ordinal, record);
+    return;
+  }
+  noteAlsoBy(database, prompt, 'record', others);
   endLease(database, prompt, 'done');
   changes.add(prompt.partition, {
     ...{ leased: -1, done: 1, redoing: old === undefined ? 0 : -1 },
@@ -167,48 +183,33 @@ function dropPrompt(database: Database, changes: CounterChanges, drop: Drop): vo
 
 /** Paid for and not kept: out of `spent`, still in `generated`. */
 function loseTurns(database: Database, changes: CounterChanges, prompt: LeasedPrompt): void {
-  const lost = takeTurns(database, prompt);
-  changes.add(prompt.partition, { spentTokens: -lost.tokens, answers: -lost.turns, truncated: -lost.truncated });
+  changes.add(prompt.partition, minus(takeTurns(database, prompt)));
+}
+
+function minus({ tokens, turns, truncated }: RecordCounts): CounterChange {
+  return { spentTokens: -tokens, answers: -turns, truncated: -truncated };
+}
+
+function noteAlsoBy(database: Database, prompt: LeasedPrompt, part: 'turns' | 'record', launches: readonly number[]): void {
+  for (const launch of launches) {
+    database.run('INSERT INTO also_by (prompt, launch, part) VALUES (:prompt, :launch, :part) ON CONFLICT DO NOTHING', {
+      ...{ prompt: prompt.ordinal, launch, part },
+    });
+  }
 }
 
 /** Takes the finished turns of a conversation out of the ledger; what they had counted is the answer. */
-function takeTurns(database: Database, prompt: LeasedPrompt): { tokens: number; turns: number; truncated: number } {
-  const taken = { tokens: 0, turns: 0, truncated: 0 };
-  if (prompt.answered === 0) return taken;
-  for (const row of database.all('DELETE FROM turns WHERE prompt = :prompt RETURNING tokens, truncated', {
-    prompt: prompt.ordinal,
-  })) {
+function takeTurns(database: Database, { ordinal, answered }: LeasedPrompt): RecordCounts & { readonly launches: Set<number> } {
+  const taken = { tokens: 0, turns: 0, truncated: 0, launches: new Set<number>() };
+  if (answered === 0) return taken;
+  const key = { prompt: ordinal };
+  for (const row of database.all('DELETE FROM turns WHERE prompt = :prompt RETURNING tokens, truncated, launch', key)) {
     taken.tokens += number(row, 'tokens');
     taken.turns += 1;
     taken.truncated += number(row, 'truncated');
+    taken.launches.add(number(row, 'launch'));
   }
+  for (const row of database.all(`DELETE FROM also_by WHERE prompt = :prompt AND part = 'turns' RETURNING launch`, key))
+    taken.launches.add(number(row, 'launch'));
   return taken;
-}
-
-export function readSetAsides(database: Database, partition: string, most: number): readonly AsideRow[] {
-  const rows = database.all(
-    `SELECT id, reason, because FROM asides JOIN prompts ON prompts.ordinal = asides.prompt
-     WHERE prompts.partition = :partition ORDER BY asides.prompt LIMIT :most`,
-    { partition: partitionOrdinal(database, partition), most },
-  );
-  return rows.map((row) => ({ partition, id: text(row, 'id'), reason: reasonOf(row), because: text(row, 'because') }));
-}
-
-export function readAsideCounts(database: Database, partition: string): Readonly<Partial<Record<AsideReason, number>>> {
-  const rows = database.all(
-    `SELECT reason, count(*) AS prompts FROM asides JOIN prompts ON prompts.ordinal = asides.prompt
-     WHERE prompts.partition = :partition GROUP BY reason ORDER BY prompts DESC, reason`,
-    { partition: partitionOrdinal(database, partition) },
-  );
-  return Object.fromEntries(rows.map((row) => [reasonOf(row), number(row, 'prompts')]));
-}
-
-/** Written only by `setPromptAside`. */
-function reasonOf(row: Row): AsideReason {
-  return text(row, 'reason') as AsideReason;
-}
-
-export function readOutcomeCounts(database: Database): Readonly<Record<string, number>> {
-  const rows = database.all('SELECT outcome, attempts FROM outcomes ORDER BY outcome');
-  return Object.fromEntries(rows.map((row) => [text(row, 'outcome'), number(row, 'attempts')]));
 }

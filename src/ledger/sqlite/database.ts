@@ -35,7 +35,9 @@ export class Database {
     try {
       const database = new Database(path, (readOnly ? openForReading : openForWork)(path, BUSY_TIMEOUT_MS));
       try {
-        database.#connection.exec(`PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -${CACHE_KIB};`);
+        database.#connection.exec(
+          `PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY;`,
+        );
       } catch (thrown) {
         database.close();
         throw thrown;

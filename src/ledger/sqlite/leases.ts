@@ -8,6 +8,7 @@ import type { Database } from './database.ts';
 import { CounterChanges, partitionOrdinal } from './partitions.ts';
 import { number, text, type Row } from './row.ts';
 import { liveCounts } from './superseding.ts';
+import { restartConversations } from './withdrawing.ts';
 
 const TAKE = "UPDATE prompts SET state = 'leased', fence = fence + 1 WHERE ordinal IN";
 const GIVE = 'RETURNING ordinal, id, offset, bytes, turns, fence, answered, round, replaces';
@@ -43,6 +44,7 @@ export function giveLeasesBack(database: Database, keys: readonly (PromptKey & {
     changes.add(partition, { waiting: 1, leased: -1 });
   }
   changes.write();
+  restartConversations(database);
 }
 
 /** The counter and the rows it counts must agree; they are changed together everywhere. */
@@ -52,6 +54,7 @@ export function releaseAllLeases(database: Database): number {
   const counted = row === undefined ? 0 : number(row, 'leased');
   if (counted !== released) throw bug(`${released} prompts were leased and the counters say ${counted}.`, { released, counted });
   if (released > 0) database.run('UPDATE partitions SET waiting = waiting + leased, leased = 0 WHERE leased > 0');
+  restartConversations(database);
   return released;
 }
 

@@ -17,6 +17,8 @@ const PROMPTS = 6;
 interface ModelTurn {
   readonly tokens: number;
   readonly truncated: number;
+  /** Everyone who had a part in it. */
+  readonly launches: readonly number[];
 }
 
 interface ModelPrompt {
@@ -30,6 +32,7 @@ interface ModelPrompt {
 
 interface Model {
   prompts: Map<string, ModelPrompt>;
+  withdrawn: Set<number>;
   generated: number;
   committedBytes: number;
 }
@@ -64,6 +67,19 @@ function comeToNothing(prompt: ModelPrompt, state: 'aside' | 'dropped'): void {
   delete prompt.old;
 }
 
+const isForbidden = ({ withdrawn }: Model, turns: readonly ModelTurn[] = []) =>
+  turns.some(({ launches }) => launches.some((launch) => withdrawn.has(launch)));
+
+/** What is begun with a turn of a withdrawn launch begins anew once it waits. */
+function restart(model: Model): { turns: ModelTurn[]; prompts: number } {
+  const restarted = [...model.prompts.values()].filter(
+    (prompt) => prompt.state === 'waiting' && isForbidden(model, prompt.turns),
+  );
+  const turns = restarted.flatMap((prompt) => prompt.turns.splice(0));
+  for (const prompt of restarted) prompt.round += 1;
+  return { turns, prompts: restarted.length };
+}
+
 function agree(model: Model, { ledger }: Real): void {
   const prompts = [...model.prompts.values()];
   const inState = (state: ModelPrompt['state']) => prompts.filter((prompt) => prompt.state === state).length;
@@ -96,6 +112,11 @@ function step(name: string, run: (model: Model, real: Real) => void): Step {
 }
 
 const small = fc.nat(5);
+/** Whoever made an answer last comes first. */
+const someLaunches = fc
+  .subarray([1, 2, 3], { minLength: 1, maxLength: 2 })
+  .chain((some) => fc.shuffledSubarray(some, { minLength: some.length }));
+const madeBy = ([launch = 1, ...alsoBy]: readonly number[]) => ({ launch, ...(alsoBy.length > 0 ? { alsoBy } : {}) });
 
 const steps = [
   fc.tuple(small, fc.boolean()).map(([n, onlyUnfinished]) =>
@@ -113,30 +134,38 @@ const steps = [
       expect(leases.map(({ replaces }) => replaces?.turns)).toEqual(chosen.map(([, { old }]) => old?.length));
     }),
   ),
-  fc.tuple(small, small, fc.boolean()).map(([nth, tokens, truncated]) =>
-    step(`finishTurn(${nth}, ${tokens}, ${truncated})`, (model, { ledger }) => {
+  fc.tuple(small, small, fc.boolean(), someLaunches).map(([nth, tokens, truncated, launches]) =>
+    step(`finishTurn(${nth}, ${tokens}, ${truncated}, ${launches.join()})`, (model, { ledger }) => {
       const picked = pick(model, nth);
       if (picked === undefined) return;
       const { prompt, lease } = picked;
-      ledger.commit(commitOf({ turns: [turnOf(lease, prompt.turns.length, { tokens, truncated })] }));
-      prompt.turns.push({ tokens, truncated: truncated ? 1 : 0 });
+      ledger.commit(commitOf({ turns: [turnOf(lease, prompt.turns.length, { tokens, truncated, ...madeBy(launches) })] }));
+      prompt.turns.push({ tokens, truncated: truncated ? 1 : 0, launches });
       model.generated += tokens;
     }),
   ),
-  fc.tuple(small, small).map(([nth, tokens]) =>
-    step(`commit(${nth}, ${tokens})`, (model, { ledger }) => {
+  fc.tuple(small, small, someLaunches).map(([nth, tokens, launches]) =>
+    step(`commit(${nth}, ${tokens}, ${launches.join()})`, (model, { ledger }) => {
       const picked = pick(model, nth);
       if (picked === undefined) return;
       const { prompt, lease } = picked;
-      prompt.turns.push({ tokens, truncated: 0 });
-      prompt.state = 'done';
-      delete prompt.old;
+      prompt.turns.push({ tokens, truncated: 0, launches });
       model.generated += tokens;
       const all = prompt.turns.reduce((sum, turn) => sum + turn.tokens, 0);
       const truncated = prompt.turns.reduce((sum, turn) => sum + turn.truncated, 0);
       const place = { offset: model.committedBytes, bytes: 100 };
       model.committedBytes += 100;
-      ledger.commit(commitOf({ records: [recordOf(lease, { ...place, tokens: all, turns: prompt.turns.length, truncated })] }));
+      const counts = { tokens: all, turns: prompt.turns.length, truncated };
+      const events = ledger.commit(commitOf({ records: [recordOf(lease, { ...place, ...counts, ...madeBy(launches) })] }));
+      const isLate = isForbidden(model, prompt.turns);
+      expect(events.map(({ kind, facts }) => [kind, facts['records'], facts['tokens']])).toEqual(
+        isLate ? [['partition.withdrawn', 1, all]] : [],
+      );
+      if (isLate) Object.assign(prompt, { state: 'waiting', turns: [], round: prompt.round + 1 });
+      else {
+        prompt.state = 'done';
+        delete prompt.old;
+      }
     }),
   ),
   small.map((nth) =>
@@ -188,6 +217,7 @@ const steps = [
       if (picked === undefined) return;
       ledger.unlease([picked.lease]);
       picked.prompt.state = 'waiting';
+      restart(model);
     }),
   ),
   fc.tuple(fc.nat(PROMPTS - 1), fc.constantFrom('turn', 'record', 'aside')).map(([index, kind]) =>
@@ -203,6 +233,31 @@ const steps = [
       expect(() => ledger.commit(commitOf(commits[kind]))).toThrow(/not leased with fence/);
     }),
   ),
+  fc.subarray([1, 2, 3], { minLength: 1, maxLength: 1 }).map((launches) =>
+    step(`withdraw(${launches.join()})`, (model, { ledger }) => {
+      for (const launch of launches) model.withdrawn.add(launch);
+      const prompts = [...model.prompts.values()];
+      const left = prompts.filter((prompt) => prompt.state === 'done' && isForbidden(model, prompt.turns));
+      const replaced = prompts.filter(({ old }) => isForbidden(model, old));
+      const turns = [...left.flatMap((prompt) => prompt.turns.splice(0)), ...replaced.flatMap(({ old }) => old ?? [])];
+      for (const prompt of left) Object.assign(prompt, { state: 'waiting', round: prompt.round + 1 });
+      for (const prompt of replaced) delete prompt.old;
+      const begun = restart(model);
+      const all = [...turns, ...begun.turns];
+      const { events, partitions, ...counts } = ledger.withdraw(launches, 'forbidden');
+      expect(counts).toEqual({
+        records: left.length + replaced.length,
+        turns: all.length,
+        prompts: left.length + replaced.length + begun.prompts,
+        tokens: all.reduce((sum, { tokens }) => sum + tokens, 0),
+      });
+      expect(partitions).toEqual(counts.prompts === 0 ? [] : [{ partition: 'B1', ...counts }]);
+      expect(events.map(({ kind }) => kind)).toEqual(partitions.map(() => 'partition.withdrawn'));
+      expect(ledger.launches().flatMap(({ id, isWithdrawn }) => (isWithdrawn ? [id] : []))).toEqual(
+        [...model.withdrawn].toSorted(),
+      );
+    }),
+  ),
   fc.constant(
     step('crash', (model, real) => {
       real.ledger.close();
@@ -210,6 +265,7 @@ const steps = [
       const leased = [...model.prompts.values()].filter(({ state }) => state === 'leased');
       expect(real.ledger.releaseLeases()).toBe(leased.length);
       for (const prompt of leased) prompt.state = 'waiting';
+      restart(model);
     }),
   ),
 ];
@@ -221,12 +277,15 @@ test('whatever a run lives through, its counters are true and no prompt has two 
       const real: Real = { path: join(folder, 'ledger.sqlite'), ledger: open(join(folder, 'ledger.sqlite')) };
       try {
         real.ledger.declarePartitions([{ name: 'B1', budget: 0, limit: 0 }]);
-        real.ledger.recordLaunch(launch);
+        for (let launches = 0; launches < 3; launches++) real.ledger.recordLaunch(launch);
         real.ledger.enrol(batch({ prompts: enrolled(PROMPTS) }));
         const prompts = new Map(
           enrolled(PROMPTS).map(({ id }) => [id, { state: 'waiting', fence: 0, turns: [], round: 0 } as ModelPrompt]),
         );
-        fc.modelRun(() => ({ model: { prompts, generated: 0, committedBytes: 0 }, real }), commands);
+        fc.modelRun(
+          () => ({ model: { prompts, withdrawn: new Set<number>(), generated: 0, committedBytes: 0 }, real }),
+          commands,
+        );
       } finally {
         real.ledger.close();
         rmSync(folder, { recursive: true });

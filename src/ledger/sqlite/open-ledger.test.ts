@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { batch, commitOf, enrolled, launch, turnOf } from '../../../test/contracts/ledger-rows.ts';
+import { attempt, batch, commitOf, enrolled, launch, recordOf, turnOf } from '../../../test/contracts/ledger-rows.ts';
 import { openSqliteLedger } from './open-ledger.ts';
 import { FORMAT } from './schema.ts';
 import { deniedToWrite } from '../../../test/contracts/denied-to-write.ts';
@@ -68,6 +68,41 @@ test('a ledger of an unreleased format is refused and left as it was', () => {
   const before = readFileSync(path);
   expect([openCode(), openCode(true)]).toEqual(['ledger.older', 'ledger.older']);
   expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+/** As the Aerie before wrote it: format 4 only adds tables. */
+function makeFormat3(): void {
+  const database = new DatabaseSync(path);
+  for (const table of ['withdrawals', 'also_by', 'policies']) database.exec(`DROP TABLE ${table}`);
+  database.exec(`UPDATE meta SET value = '3' WHERE key = 'format'`);
+  database.close();
+}
+
+test('a ledger of format 3 is read as it is, and carried over by the first work', () => {
+  const old = begun(3);
+  old.recordLaunch(launch);
+  const leases = old.lease('B1', 3);
+  const attempts = leases.flatMap((lease, nth) => [
+    attempt(lease, { turn: 0, launch: nth === 0 ? 2 : 1 }),
+    attempt(lease, { turn: 1 }),
+  ]);
+  old.commit(commitOf({ attempts, records: leases.map((lease, nth) => recordOf(lease, { offset: nth * 100, turns: 2 })) }));
+  old.close();
+  makeFormat3();
+  const before = readFileSync(path);
+  const reader = openSqliteLedger(path, { clock, readOnly: true });
+  expect([reader.addedRules(), reader.launches().map(({ isWithdrawn }) => isWithdrawn)]).toEqual([[], [false, false]]);
+  expect([...reader.liveRecords('B1')]).toHaveLength(3);
+  reader.close();
+  expect(readFileSync(path).equals(before)).toBe(true);
+
+  const worker = openSqliteLedger(path, { clock });
+  expect(worker.withdraw([2], 'x')).toMatchObject({ records: 1 }); // its first turn came from there
+  worker.close();
+  expect([openCode(), openCode(true)]).toEqual(['nothing thrown', 'nothing thrown']);
+  const database = new DatabaseSync(path, { readOnly: true });
+  expect(database.prepare(`SELECT value FROM meta WHERE key = 'format'`).get()).toEqual({ value: `${FORMAT}` });
+  database.close();
 });
 
 test('what is not SQLite, and SQLite that is no ledger, is damaged and left as it was', () => {

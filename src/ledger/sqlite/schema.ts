@@ -13,7 +13,51 @@
  */
 
 /** Raise it with every change that an older Aerie would misread; `open-ledger.ts` refuses a higher one. */
-export const FORMAT = 3;
+export const FORMAT = 4;
+/** The oldest format that is carried over; those before it were never released. */
+export const OLDEST_FORMAT = 3;
+
+/**
+ * What format 4 has beside format 3: launches whose records may not be used, launches that had a part in a conversation
+ * beside the one that its rows name, and rules that were added to a run that had begun.
+ */
+const NEW_IN_4 = ['withdrawals', 'also_by', 'policies'] as const;
+const TABLES_OF_4: Readonly<Record<(typeof NEW_IN_4)[number], string>> = {
+  withdrawals: `(
+  launch  INTEGER PRIMARY KEY,
+  because TEXT NOT NULL,
+  at      INTEGER NOT NULL
+) STRICT`,
+  also_by: `(
+  prompt INTEGER NOT NULL,
+  launch INTEGER NOT NULL,
+  part   TEXT NOT NULL CHECK (part IN ('turns', 'record')), -- of the conversation under way, or of the live record
+  PRIMARY KEY (prompt, launch, part)
+) STRICT, WITHOUT ROWID`,
+  policies: `(
+  n    INTEGER PRIMARY KEY,
+  rule TEXT NOT NULL UNIQUE, -- as JSON
+  at   INTEGER NOT NULL
+) STRICT`,
+};
+
+/** A reader that may not write has the new tables for itself, empty: a ledger of format 3 has nothing of theirs. */
+export const READ_FORMAT_3 = createTables('TEMP');
+
+/**
+ * A record of format 3 names the launch of its last turn. Which launches made the turns before is known by their attempts;
+ * those of an older record of the same prompt are among them, so that a record may be withdrawn without need, and never left.
+ */
+export const MIGRATE_FROM_3 = `${createTables('')}
+INSERT OR IGNORE INTO also_by (prompt, launch, part)
+  SELECT records.prompt, attempts.launch, 'record' FROM records JOIN attempts ON attempts.prompt = records.prompt
+  WHERE records.state = 'live' AND records.turns > 1 AND attempts.outcome = 'completed' AND attempts.launch <> records.launch;
+UPDATE meta SET value = '4' WHERE key = 'format';
+`;
+
+function createTables(where: '' | 'TEMP'): string {
+  return NEW_IN_4.map((name) => `CREATE ${where} TABLE ${name} ${TABLES_OF_4[name]};`).join('\n');
+}
 
 export const SCHEMA = `
 CREATE TABLE meta (
@@ -150,6 +194,8 @@ CREATE TABLE events (
   subject TEXT NOT NULL,
   facts   TEXT NOT NULL
 ) STRICT;
+
+${createTables('')}
 
 INSERT INTO meta (key, value) VALUES ('format', '${FORMAT}'), ('identity', '{}');
 `;

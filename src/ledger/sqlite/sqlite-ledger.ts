@@ -1,7 +1,10 @@
 /** `Ledger` over one SQLite file: which calls are transactions, and the time of their events. The SQL is in the files of each concern. */
 import type { AsideReason } from '../../base/aside-reason.ts';
 import type { Event, Facts, Happening } from '../../base/events.ts';
+import { describeRule } from '../../spec/policy.ts';
+import type { PolicyRule } from '../../spec/run.ts';
 import type {
+  AddedRule,
   AsideRow,
   Commit,
   EnrolBatch,
@@ -12,18 +15,23 @@ import type {
   PartitionCounters,
   PartitionSettings,
   PromptKey,
+  RecordedLaunch,
   ShardRow,
+  Withdrawal,
 } from '../ledger.ts';
-import { applyCommit, readAsideCounts, readOutcomeCounts, readSetAsides } from './commits.ts';
+import { applyCommit } from './commits.ts';
 import type { Database } from './database.ts';
+import { readAsideCounts, readOutcomeCounts, readSetAsides } from './endings.ts';
 import { enrolBatch, findKnownIds } from './enrolment.ts';
 import { appendEvents, readEvents } from './events.ts';
-import { insertLaunch } from './launches.ts';
+import { insertLaunch, readLaunches } from './launches.ts';
 import { giveLeasesBack, leasePrompts, releaseAllLeases } from './leases.ts';
 import { readIdentity, writeIdentity } from './meta.ts';
 import { declarePartitions, readPartitions, reopenSource } from './partitions.ts';
+import { insertRule, readRules } from './policies.ts';
 import { readLiveRecords, readShards, sealShardRow } from './shards.ts';
 import { requeuePrompts, supersedePrompts } from './superseding.ts';
+import { addUp, prepareWithdrawal, withdrawLaunches } from './withdrawing.ts';
 
 /** The default of `events(after)`: a page that a terminal or a browser can take at once. */
 const EVENTS_PAGE = 1000;
@@ -71,10 +79,12 @@ export class SqliteLedger implements Ledger {
   }
 
   unlease(keys: readonly (PromptKey & { readonly fence: number })[]): void {
+    prepareWithdrawal(this.#database);
     this.#database.transaction(() => giveLeasesBack(this.#database, keys));
   }
 
   releaseLeases(): number {
+    prepareWithdrawal(this.#database);
     return this.#database.transaction(() => releaseAllLeases(this.#database));
   }
 
@@ -92,12 +102,34 @@ export class SqliteLedger implements Ledger {
     });
   }
 
+  withdraw(launches: readonly number[], because: string): Withdrawal {
+    return this.#withdraw(launches, because, () => []);
+  }
+
+  addRule(rule: PolicyRule, broken: readonly number[]): Withdrawal {
+    return this.#withdraw(broken, rule.because, (at) => {
+      const facts = { rule: describeRule(rule), because: rule.because, by: rule.by };
+      return insertRule(this.#database, rule, at) ? [{ kind: 'policy.added', subject: facts.rule, facts }] : [];
+    });
+  }
+
+  addedRules(): readonly AddedRule[] {
+    return readRules(this.#database);
+  }
+
   commit(commit: Commit): readonly Event[] {
-    return this.#telling(commit.happenings, () => applyCommit(this.#database, commit));
+    return this.#database.transaction(() => {
+      const late = applyCommit(this.#database, commit);
+      return this.#tell([...commit.happenings, ...late]);
+    });
   }
 
   recordLaunch(launch: LaunchRow): number {
     return this.#database.transaction(() => insertLaunch(this.#database, launch));
+  }
+
+  launches(): readonly RecordedLaunch[] {
+    return readLaunches(this.#database);
   }
 
   emit(happenings: readonly Happening[]): readonly Event[] {
@@ -134,6 +166,16 @@ export class SqliteLedger implements Ledger {
 
   close(): void {
     this.#database.close();
+  }
+
+  #withdraw(launches: readonly number[], because: string, before: (at: number) => readonly Happening[]): Withdrawal {
+    prepareWithdrawal(this.#database);
+    return this.#database.transaction(() => {
+      const at = Math.round(this.#clock.now());
+      const added = before(at);
+      const { partitions, happenings } = withdrawLaunches(this.#database, { launches, because, at });
+      return { ...addUp(partitions), partitions, events: this.#tell([...added, ...happenings]) };
+    });
   }
 
   /** The work and the events that tell of it, in one transaction. */

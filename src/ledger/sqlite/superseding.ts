@@ -66,7 +66,9 @@ export function supersedeRecord(database: Database, prompt: number): RecordCount
     `UPDATE records SET state = 'superseded' WHERE prompt = :prompt AND state = 'live' RETURNING tokens, turns, truncated`,
     { prompt },
   );
-  return row === undefined ? undefined : toCounts(row);
+  if (row === undefined) return undefined;
+  database.run(`DELETE FROM also_by WHERE prompt = :prompt AND part = 'record'`, { prompt });
+  return toCounts(row);
 }
 
 function toCounts(row: Row): RecordCounts {
