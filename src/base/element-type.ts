@@ -33,6 +33,11 @@ export function countBits(dtype: string): number | undefined {
   return typeOf(dtype)?.bits;
 }
 
+/** One name for each type, whatever the spelling; a name that is none of these as it stands. */
+export function canonicalType(dtype: string): string {
+  return typeOf(dtype)?.type ?? dtype;
+}
+
 /** Whether a server has said anything: dialects report what they cannot learn as `unknown` or ''. */
 export function isKnown(value: string): boolean {
   return value !== '' && value.toLowerCase() !== 'unknown';

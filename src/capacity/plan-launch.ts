@@ -40,6 +40,8 @@ export interface Plan {
   readonly gpu: Gpu;
   readonly launch: EngineLaunch;
   readonly prediction: Prediction;
+  /** No flag has the engine quantise them anew while it loads them. */
+  readonly areWeightsAsPublished: boolean;
 }
 
 export function planLaunch(request: PlanRequest): Plan {
@@ -57,7 +59,8 @@ export function planLaunch(request: PlanRequest): Plan {
     observations,
     ...(longestRequestTokens === undefined ? {} : { longestRequestTokens }),
   });
-  return { shape, gpu, launch, prediction };
+  const areWeightsAsPublished = shape.quantisation.method === request.shape.quantisation.method;
+  return { shape, gpu, launch, prediction, areWeightsAsPublished };
 }
 
 export function prepareLaunch(

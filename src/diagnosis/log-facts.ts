@@ -31,6 +31,8 @@ export interface LogFacts {
   readonly weightsGiBPerGpu?: number;
   /** As the engine says it, `torch.bfloat16`; what it really is, whatever the flags asked for. */
   readonly kvCacheDtype?: string;
+  /** What a line beside it gives away of the type: the engine set it itself, or says that FP8 runs without scales. */
+  readonly kvTypeHint?: string;
   readonly poolTokens?: number;
   readonly poolGiB?: number;
   readonly freeAfterPoolGiB?: number;
@@ -136,6 +138,9 @@ export class LogFactsReader {
         break;
       case 'kv-dtype':
         facts.kvCacheDtype = event.dtype;
+        break;
+      case 'kv-hint':
+        facts.kvTypeHint = event.dtype;
         break;
       case 'pool-size':
         facts.poolGiB = least(facts.poolGiB, event.poolGiB);

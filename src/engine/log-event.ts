@@ -14,6 +14,8 @@ export type LogEvent =
   /** `freeGiB` is undefined for vLLM, which prints only what the weights took. */
   | { readonly kind: 'weights-end'; readonly freeGiB?: number; readonly usedGiB: number }
   | { readonly kind: 'kv-dtype'; readonly dtype: string }
+  /** A line that is only ever printed where the KV cache has this type: a rewritten flag, a missing scale. */
+  | { readonly kind: 'kv-hint'; readonly dtype: string }
   /** vLLM: what it found free for the pool. */
   | { readonly kind: 'pool-size'; readonly poolGiB: number }
   /** `poolGiB` is keys and values together; undefined where the line has no size. `dtype` '' where it has none. */

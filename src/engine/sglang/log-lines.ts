@@ -43,12 +43,21 @@ function readWeights(message: string): LogEvent | undefined {
 function readPool(message: string): LogEvent | undefined {
   const dtype = /^Using KV cache dtype: (\S+)/.exec(message)?.[1];
   if (dtype !== undefined) return { kind: 'kv-dtype', dtype };
+  const hint = readHint(message);
+  if (hint !== undefined) return { kind: 'kv-hint', dtype: hint };
   // Newer versions name the pool before `is allocated`; a bound of virtual addresses is no capacity.
   if (/^[\w ]*KV [Cc]ache is allocated\./.test(message)) return readAllocated(message);
   const host = /^Allocating (?:kv hierarchical KV host pool: [\d,]+ tokens, )?([\d.]+) GB host memory/.exec(message)?.[1];
   if (host !== undefined) return { kind: 'host-pool', hostGiB: Number(host) };
   const freeGiB = message.startsWith('Memory pool end.') ? sizeOf(message, 'avail mem') : undefined;
   return freeGiB === undefined ? undefined : { kind: 'pool-end', freeGiB };
+}
+
+/** The engine sets the type itself, over `auto` or even over the flag; or says that FP8 runs without scales. */
+function readHint(message: string): string | undefined {
+  if (message.startsWith('Using FP8 KV cache but no scaling factors')) return 'fp8';
+  const set = /^Setting KV cache dtype to ([\w.]+?)\.?(?=\s|$)/.exec(message)?.[1];
+  return set ?? /\boverrides KV cache dtype: '?[\w.]+'? -> '?([\w.]+?)'?\.?$/.exec(message)?.[1];
 }
 
 function readAllocated(message: string): LogEvent | undefined {

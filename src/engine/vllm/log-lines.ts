@@ -34,6 +34,10 @@ function readWeights(message: string): LogEvent | undefined {
 }
 
 function readPool(message: string): LogEvent | undefined {
+  const hint =
+    /^Using (fp8\w*) data type to store kv cache/.exec(message)?.[1] ??
+    /^Using KV cache scaling factor [\d.]+ for (fp8\w*)/.exec(message)?.[1];
+  if (hint !== undefined) return { kind: 'kv-hint', dtype: hint };
   const poolGiB = readNumber(/\bAvailable KV cache memory: (-?[\d.]+) GiB/.exec(message)?.[1]);
   if (poolGiB !== undefined) return { kind: 'pool-size', poolGiB };
   const tokens = readNumber(/\bGPU KV cache size: ([\d,]+) tokens/.exec(message)?.[1]);
