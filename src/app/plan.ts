@@ -9,22 +9,14 @@ import { findKnownModel } from '../capacity/known-models.ts';
 import type { ModelShape } from '../capacity/model-shape.ts';
 import { FLAG_TABLES, type MeasuredLaunch } from '../capacity/plan-launch.ts';
 import { readModelConfig } from '../capacity/read-model-config.ts';
+import { plainFactsOf } from '../diagnosis/measured-figures.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { findRun } from './find-run.ts';
 import { type Alternative, findAlternatives, findNearestThatWorks, type PolicyPrice, pricePolicy } from './plan/alternatives.ts';
 import { type Candidate, evaluate, type PlanBasis } from './plan/candidate.ts';
 import { obtainModelFiles } from './plan/model-files.ts';
-import {
-  isSameModel,
-  modelOf,
-  observeFacts,
-  observeLog,
-  parsePoints,
-  plainFactsOf,
-  pointsOf,
-  wordsOfLog,
-} from './plan/observe.ts';
+import { isSameModel, modelOf, observeFacts, observeLog, parsePoints, pointsOf, wordsOfLog } from './plan/observe.ts';
 import { askPlan, type PlanInput, type PlanQuestion } from './plan/question.ts';
 import { nearMisses } from './plan/near-misses.ts';
 import { type PlayedWork, playWork } from './plan/play-work.ts';

@@ -4,6 +4,7 @@ import type { EngineLaunch } from '../../capacity/engine-launch.ts';
 import type { MeasuredLaunch } from '../../capacity/plan-launch.ts';
 import { readFacts } from '../../capacity/read-facts.ts';
 import type { LogFacts } from '../../diagnosis/log-facts.ts';
+import { plainFactsOf } from '../../diagnosis/measured-figures.ts';
 import type { StepSample } from '../../twin/calibrate.ts';
 
 export function observeFacts(text: string): MeasuredLaunch {
@@ -23,13 +24,6 @@ export function observeFacts(text: string): MeasuredLaunch {
 export function observeLog(log: LogFacts, source: string): MeasuredLaunch {
   const flags = wordsOfLog(log);
   return { facts: readFacts(plainFactsOf(log)).facts, source, ...(flags.length === 0 ? {} : { flags }) };
-}
-
-/** The figures of a log under the names of `--facts`. */
-export function plainFactsOf(log: LogFacts): Record<string, number> {
-  const { weightsGiBPerGpu, freeBeforeLoadGiB, freeAfterLoadGiB, poolGiB, graphsGiB, freeAfterGraphsGiB, poolTokens } = log;
-  const all = { weightsGiBPerGpu, freeBeforeLoadGiB, freeAfterLoadGiB, poolGiB, graphsGiB, freeAfterGraphsGiB, poolTokens };
-  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, number] => entry[1] !== undefined));
 }
 
 /** The model as the launch named it, a hub name or a folder; '' where the log does not say. */
