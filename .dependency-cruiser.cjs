@@ -36,7 +36,7 @@ const owners = {
   'node_modules/@modelcontextprotocol/': 'mcp',
   'node_modules/(@stricli|@clack|picocolors|log-update)/': 'cli',
   // What decides touches no disk: everything pure, generation, fleet and the surfaces.
-  '^(node:)?fs(/promises)?$': 'host|ledger|shard|dataset|server|delivery|app|programs',
+  '^(node:)?fs(/promises)?$': 'host|machine|ledger|shard|dataset|server|delivery|app|programs',
 };
 
 const folder = (names) => `^src/(${names.join('|')})/`;

@@ -1,0 +1,34 @@
+/**
+ * Who belongs to a launch. Pure: a table of processes in, members out. A process belongs when it carries the marker in its
+ * environment, or lives in the session of one that does and leads it, or descends from one that belongs. Three signs, because each
+ * can be lost: a program that retitles itself overwrites its environment, one that makes itself a daemon leaves its
+ * session, and an orphan has lost its parent.
+ */
+export interface ProcessRow {
+  readonly pid: number;
+  readonly parent: number;
+  readonly session: number;
+  readonly startTicks: number;
+  readonly carriesMarker: boolean;
+}
+
+/** `main`: the pid of the launch's program, where it is still that program. The first started first. */
+export function findFamily<Row extends ProcessRow>(rows: readonly Row[], main: number | undefined): Row[] {
+  const byPid = new Map(rows.map((row) => [row.pid, row]));
+  const seeds = rows.filter((row) => row.carriesMarker || row.pid === main);
+  // Each launch is started in a session of its own, so who carries the marker is in that one or in one made below it. One whose
+  // leader lives and does not carry it is somebody's terminal.
+  const ofSeeds = seeds.map(({ session }) => session);
+  const sessions = new Set(ofSeeds.filter((session) => byPid.get(session)?.carriesMarker !== false));
+  const family = new Set([...seeds, ...rows.filter(({ session }) => sessions.has(session))]);
+  let before = 0;
+  while (family.size > before) {
+    before = family.size;
+    for (const row of rows) {
+      const parent = byPid.get(row.parent);
+      // A pid may have been given anew since: nobody is older than the one it descends from.
+      if (parent !== undefined && family.has(parent) && parent.startTicks <= row.startTicks) family.add(row);
+    }
+  }
+  return [...family].sort((a, b) => a.startTicks - b.startTicks || a.pid - b.pid);
+}

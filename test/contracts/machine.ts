@@ -1,0 +1,195 @@
+/**
+ * What every machine keeps, whoever reaches it and how. Speaks only through Machine: programs are started by it, files are read
+ * by it. The programs are those of any POSIX system, and a `perl` where a zombie is needed.
+ */
+import { describe, expect, test } from 'vitest';
+import { AerieError } from '../../src/base/errors.ts';
+import { findLaunched } from '../../src/machine/find-launched.ts';
+import { quoteShell } from '../../src/machine/quote-shell.ts';
+import { until } from '../support/child-processes.ts';
+import { launchOf, type MachineBench, presenceOf, readLog } from '../support/machine-bench.ts';
+
+export function describeMachine(name: string, open: () => Promise<MachineBench>): void {
+  describe(`${name}: a program`, () => describeLife(open));
+  describe(`${name}: a launch`, () => describeLaunch(open));
+}
+
+function describeLife(open: () => Promise<MachineBench>): void {
+  test('runs until it is told to end, and says how it ended', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const launch = launchOf(bench, 'sleep 1000');
+    const identity = await machine.start(launch);
+    expect(identity.command).toBe('sleep 1000');
+    expect(await presenceOf(machine, launch, identity)).toBe('running');
+    expect(await machine.signal(identity, 'SIGTERM')).toBe('sent');
+    await until(async () => (await presenceOf(machine, launch, identity)) === 'gone 143'); // 128 + SIGTERM
+    expect(await machine.signal(identity, 'SIGTERM')).toBe('gone');
+    await until(async () => (await machine.findByMarker(launch.marker)).length === 0);
+  });
+
+  test('that ends at once has an exit status and a log', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    for (const status of [0, 1, 77]) {
+      const launch = launchOf(bench, `sh -c 'echo out; echo err >&2; exit ${status}'`);
+      const identity = await machine.start(launch);
+      await until(async () => (await presenceOf(machine, launch, identity)) === `gone ${status}`);
+      expect(await readLog(machine, launch)).toBe('out\nerr\n');
+      expect(await findLaunched(machine, launch)).toMatchObject({ kind: 'ended', identity: { pid: identity.pid } });
+    }
+  });
+
+  test('that ignores SIGTERM runs on, and SIGKILL ends it', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const launch = launchOf(bench, `sh -c 'trap "" TERM; echo deaf; while :; do sleep 1; done'`);
+    const identity = await machine.start(launch);
+    await until(async () => (await readLog(machine, launch)).includes('deaf'));
+    expect(await machine.signal(identity, 'SIGTERM')).toBe('sent');
+    expect(await presenceOf(machine, launch, identity)).toBe('running');
+    expect(await machine.signal(identity, 'SIGKILL')).toBe('sent');
+    await until(async () => (await presenceOf(machine, launch, identity)) === 'gone 137');
+  });
+
+  test('is never another one with its pid', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const launch = launchOf(bench, 'sleep 1000');
+    const identity = await machine.start(launch);
+    const others = [
+      { ...identity, startTicks: identity.startTicks + 1 },
+      { ...identity, bootId: '00000000-0000-0000-0000-000000000000' },
+    ];
+    for (const other of others) {
+      expect(await machine.signal(other, 'SIGKILL')).toBe('another-process');
+      expect((await machine.look(other, launch)).main).toBe('gone');
+    }
+    expect(await presenceOf(machine, launch, identity)).toBe('running');
+  });
+
+  test('and all that it starts are a family, by marker, by session and by descent', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    // One loses its environment, one its session, one its parent.
+    const command = `sh -c 'env -i sleep 1001 & setsid sleep 1002 & (sleep 1003 &); echo up; wait'`;
+    const launch = launchOf(bench, command);
+    const identity = await machine.start(launch);
+    const sleepers = async () =>
+      (await machine.look(identity, launch)).family
+        .map(({ command }) => command)
+        .filter((command) => command.startsWith('sleep '));
+    await until(async () => (await sleepers()).length === 3);
+    expect((await sleepers()).sort()).toEqual(['sleep 1001', 'sleep 1002', 'sleep 1003']);
+    const look = await machine.look(identity, launch);
+    expect(look.family.find(({ pid }) => pid === identity.pid)).toMatchObject({ ...identity, presence: 'running' });
+    expect(look.residentBytes).toBeGreaterThan(0);
+    expect(look.compilers).toBe(0);
+  });
+
+  test('that nobody reaps is a zombie with its parent', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const launch = launchOf(bench, `perl -e 'unless (fork) { exit 0 } sleep 1000'`);
+    const identity = await machine.start(launch);
+    const zombies = async () => (await machine.look(identity, launch)).family.filter(({ presence }) => presence === 'zombie');
+    await until(async () => (await zombies()).length === 1);
+    const [zombie] = await zombies();
+    expect(zombie?.parent).toBe(identity.pid);
+    expect(zombie && (await machine.signal(zombie, 'SIGKILL'))).toBe('gone'); // it has ended
+  });
+}
+
+function describeLaunch(open: () => Promise<MachineBench>): void {
+  test('gives the program its words, its folder and its environment as they are', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const folder = `${bench.folder}/a 'b' "c" $(d) \`e\`\nf`;
+    await machine.run({ file: 'mkdir', args: ['-p', '--', folder], timeoutMs: 60_000 });
+    const words = ["it's", '$(echo no)', '`no`', '--flag=a b', '', '\\', '-n', 'a\nb', '*', '~', '!!'];
+    const value = '\'"$(no)`no`\n\\';
+    const launch = launchOf(
+      bench,
+      `sh -c 'pwd; echo "$V"; for w; do printf "<%s>" "$w"; done' x ${words.map(quoteShell).join(' ')}`,
+      {
+        ...{ workFolder: folder, logPath: `${folder}/the log`, statusPath: `${folder}/the 'status'`, env: { V: value } },
+      },
+    );
+    const identity = await machine.start(launch);
+    await until(async () => (await presenceOf(machine, launch, identity)) === 'gone 0');
+    expect(await readLog(machine, launch)).toBe(`${folder}\n${value}\n${words.map((word) => `<${word}>`).join('')}`);
+  });
+
+  test('reads setup lines in one shell, before the program', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const setup = ['activate() { NAME=$1; export NAME; }', 'activate "from setup"', 'cd /', 'set -eu'];
+    const launch = launchOf(bench, `sh -c 'echo "$NAME in $PWD as $AERIE_LAUNCH"'`, { setup });
+    const identity = await machine.start(launch);
+    await until(async () => (await presenceOf(machine, launch, identity)) === 'gone 0');
+    expect(await readLog(machine, launch)).toBe(`from setup in ${bench.folder} as ${launch.marker}\n`);
+  });
+
+  test.each([
+    ['fails', 'sh -c "echo no such thing >&2; exit 3"', 'no such thing', 3],
+    ['ends the shell', 'echo going; exit 4', 'going', 4],
+    ['is no shell', 'if then', 'syntax error', undefined],
+  ])('stops at a setup line that %s, and says what it said', async (_, line, output, status) => {
+    const bench = await open();
+    const { machine } = bench;
+    const launch = launchOf(bench, 'sleep 1000', { setup: ['true', line, 'echo never'] });
+    const error = await machine.start(launch).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(AerieError);
+    if (!(error instanceof AerieError)) return;
+    expect(error.code).toBe('server.did-not-start');
+    expect(error.message).toContain(`Setup line 2 ended with exit status ${status ?? ''}`);
+    expect(error.message).toContain(line);
+    expect(error.detail.evidence?.join('\n')).toContain(output);
+    expect(await readLog(machine, launch)).not.toContain('never');
+    await until(async () => (await machine.findByMarker(launch.marker)).length === 0);
+    expect(await findLaunched(machine, launch)).toMatchObject({ kind: 'failed', report: { setupLine: 1 } });
+  });
+
+  test('that cannot be: a quote left open, a folder that is not there, a log that cannot be written', async () => {
+    const bench = await open();
+    const { machine, folder } = bench;
+    const refused = async (command: string, more: Parameters<typeof launchOf>[2]) => {
+      const launch = launchOf(bench, command, more);
+      await expect(machine.start(launch)).rejects.toMatchObject({ code: 'server.did-not-start' });
+      expect(await machine.findByMarker(launch.marker)).toEqual([]);
+    };
+    await refused(`echo 'open`, {});
+    await refused('true', { workFolder: `${folder}/nowhere` });
+    await refused('true', { logPath: '/proc/nowhere/log' });
+  });
+
+  test('a program that is not there is its exit status and its log', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const launch = launchOf(bench, 'no-such-engine --port 1');
+    const identity = await machine.start(launch);
+    await until(async () => (await presenceOf(machine, launch, identity)) === 'gone 127'); // as shells say
+    expect(await readLog(machine, launch)).toContain('no-such-engine');
+  });
+
+  test('its log is read from an offset, as far as was asked', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const launch = launchOf(bench, `printf '0123456789'`);
+    await machine.start(launch);
+    const read = async (offset: number, most: number) => {
+      const slice = await machine.readFile(launch.logPath, offset, most);
+      return slice && [new TextDecoder().decode(slice.bytes), slice.size];
+    };
+    await until(async () => (await read(0, 0))?.[1] === 10);
+    expect(await read(0, 4)).toEqual(['0123', 10]);
+    expect(await read(8, 100)).toEqual(['89', 10]);
+    expect(await read(10, 100)).toEqual(['', 10]);
+    expect(await read(1_000_000, 100)).toEqual(['', 10]);
+    expect(await machine.readFile(`${bench.folder}/nothing`, 0, 10)).toBeUndefined();
+    expect(await machine.readFile(bench.folder, 0, 10)).toBeUndefined();
+  });
+}
