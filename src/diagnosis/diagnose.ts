@@ -4,7 +4,8 @@
  */
 import type { Account, NamedAccount, Sighting } from './account.ts';
 import { hypothesise } from './hypotheses.ts';
-import { judge, type JudgeOptions } from './judge.ts';
+import { judge } from './judge.ts';
+import type { JudgeOptions } from './judge-silence.ts';
 import type { Judgement } from './judgement.ts';
 import { mergeAccounts } from './merge-ranks.ts';
 import type { LogFacts } from './log-facts.ts';
@@ -78,13 +79,13 @@ function evidenceOf(sighting: Sighting, fileOf: (sighting: Sighting) => string):
   return { line: sighting.line, text: sighting.text.slice(0, 500), ...(file === '' ? {} : { file }) };
 }
 
-function notesOf({ notes, state }: Judgement, account: Account, { now }: DiagnoseOptions): string[] {
+function notesOf({ notes, state }: Judgement, account: Account, { now, stillMs }: DiagnoseOptions): string[] {
   const all = [...notes];
   if (account.startsBefore > 0) all.push(`The log holds ${account.startsBefore + 1} starts; this is about the last one.`);
-  if (account.shutdown !== undefined && state !== 'crashed')
+  if (account.shutdown !== undefined && state !== 'crashed' && stillMs === undefined)
     all.push(`Line ${account.shutdown.line}: the server was asked to end. Whether it did, only a probe can say.`);
-  if (now === undefined && state !== 'crashed' && state !== 'hung') all.push(CLOCK);
-  if (now !== undefined && account.lastAt === undefined)
+  if (now === undefined && stillMs === undefined && state !== 'crashed' && state !== 'hung') all.push(CLOCK);
+  if (now !== undefined && stillMs === undefined && account.lastAt === undefined)
     all.push('The log’s lines have no times, so its silence cannot be measured by them.');
   return all;
 }

@@ -1,20 +1,20 @@
 /** What else it could be: slow, hung, silently dead, ready but mute, each with what speaks for and against it. Pure. */
 import { formatDuration } from '../base/units.ts';
 import type { Account } from './account.ts';
-import { judgeSilence } from './judge-silence.ts';
+import { type JudgeOptions, judgeSilence } from './judge-silence.ts';
 import { hasWorked } from './account-view.ts';
-import type { JudgeOptions } from './judge.ts';
 import type { Judgement } from './judgement.ts';
 import type { Hypothesis } from './verdict.ts';
 
 /** Only while a server neither ended nor clearly works: there one asks which it is. */
-export function hypothesise(account: Account, { state }: Judgement, { now, lastWritten }: JudgeOptions): Hypothesis[] {
+export function hypothesise(account: Account, { state }: Judgement, options: JudgeOptions): Hypothesis[] {
   if (state === 'crashed' || state === 'degraded') return [];
-  const silence = judgeSilence(account, now, lastWritten);
+  const silence = judgeSilence(account, options);
+  const what = options.stillMs === undefined ? 'nothing was written' : 'nothing has moved';
   const quiet =
     silence.forMs === undefined
       ? undefined
-      : `nothing was written for ${formatDuration(silence.forMs)}; this phase may be silent for ${formatDuration(silence.limitMs)}`;
+      : `${what} for ${formatDuration(silence.forMs)}; this phase may be silent for ${formatDuration(silence.limitMs)}`;
   return [
     slow(account, quiet, silence.isTooLong),
     hung(account, quiet, silence.isTooLong),

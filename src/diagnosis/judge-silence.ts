@@ -12,8 +12,18 @@ export interface Silence {
 /** Shards on slow storage: as long as three of them took. */
 const SHARDS_WAITED = 3;
 
-export function judgeSilence(account: Account, now: number | undefined, lastWritten: number | undefined): Silence {
+/** What silence is measured by. */
+export interface JudgeOptions {
+  readonly now?: number;
+  /** When the log was last written to, for logs whose lines have no times. */
+  readonly lastWritten?: number;
+  /** Measured by who looks at the server: for how long nothing of it has moved, log or process. Overrules the clock. */
+  readonly stillMs?: number;
+}
+
+export function judgeSilence(account: Account, { now, lastWritten, stillMs }: JudgeOptions): Silence {
   const limitMs = limitOf(account);
+  if (stillMs !== undefined) return { forMs: stillMs, limitMs, isTooLong: stillMs > limitMs };
   const last = account.lastAt ?? lastWritten;
   const forMs = now === undefined || last === undefined || now < last ? undefined : now - last;
   return { forMs, limitMs, isTooLong: forMs !== undefined && forMs > limitMs };

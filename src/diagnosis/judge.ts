@@ -4,20 +4,14 @@ import { hasWorked, lastAnswer, lastWork, lookedAt, phaseNow } from './account-v
 import { judgeDeath } from './judge-death.ts';
 import { judgeHang } from './judge-hang.ts';
 import { judgeLoad, judgeRetractions } from './judge-load.ts';
-import { judgeSilence } from './judge-silence.ts';
+import { type JudgeOptions, judgeSilence } from './judge-silence.ts';
 import { judgeStart } from './judge-start.ts';
 import type { Judgement } from './judgement.ts';
 import { ruleOf } from './rules/all.ts';
 import type { Phase } from './verdict.ts';
 
-export interface JudgeOptions {
-  readonly now?: number;
-  /** When the log was last written to, for logs whose lines have no times. */
-  readonly lastWritten?: number;
-}
-
-export function judge(account: Account, { now, lastWritten }: JudgeOptions): Judgement {
-  const silence = judgeSilence(account, now, lastWritten);
+export function judge(account: Account, options: JudgeOptions): Judgement {
+  const silence = judgeSilence(account, options);
   return crashed(account) ?? judgeHang(account, silence) ?? degraded(account) ?? alive(account);
 }
 

@@ -1,4 +1,4 @@
-/** One look at a server that lives: its log so far, its process, its port, its counters. Pure types; `judge-look.ts` judges. */
+/** One look at a server that lives: its log so far, its process, its port, its counters. Pure; `judge-look.ts` judges. */
 import type { EngineCounters } from '../../engine/counters.ts';
 import type { Account } from '../account.ts';
 import type { State, Verdict } from '../verdict.ts';
@@ -24,12 +24,14 @@ export interface ProcessSigns {
 export interface Look {
   /** By the looker's clock, monotonic. */
   readonly atMs: number;
-  /** Bytes of the log so far. */
+  /** `Account.ownBytes`: bytes of the log so far, without the lines that probes cause. See `logSigns`. */
   readonly logBytes: number;
+  /** The line of `Account.lastProgress`; 0 = none yet. */
+  readonly logProgress: number;
   readonly process: ProcessSigns | undefined;
   readonly health: Health | undefined;
   readonly counters: EngineCounters | undefined;
-  /** Requests of Aerie's own that it has not answered, and how many it ever answered. */
+  /** Requests of Aerie's own that it has not answered, and how many it ever answered with tokens. Probes are none of them. */
   readonly asked: { readonly inFlight: number; readonly answered: number };
 }
 
@@ -38,10 +40,15 @@ export type LiveState = State | 'absent' | 'unresponsive' | 'stopped';
 
 export interface LiveVerdict extends Omit<Verdict, 'state'> {
   readonly state: LiveState;
+  /** What process, port and counters show, in words with figures: the evidence that stands in no log. */
+  readonly signs: readonly string[];
   /** For how long nothing has moved that should have; 0 = it moves, or nothing should. */
   readonly stillForMs: number;
   /** How long this phase may stand still. */
   readonly limitMs: number;
 }
 
-export type { Account };
+/** What a look takes from the log. */
+export function logSigns({ ownBytes, lastProgress }: Account): Pick<Look, 'logBytes' | 'logProgress'> {
+  return { logBytes: ownBytes, logProgress: lastProgress?.line ?? 0 };
+}

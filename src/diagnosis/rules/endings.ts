@@ -71,6 +71,51 @@ export const ENDING_RULES: readonly Rule[] = [
     example: 'Fatal Python error: Segmentation fault',
   },
   {
+    code: 'died-without-a-word',
+    title: 'the process ended and its log does not say why',
+    state: 'crashed',
+    weight: 'wrapper',
+    signs: [],
+    restartSameFlagsHelps: null,
+    remedy: ({ numbers }) => ({ flag: '', value: '', text: whereToLook(numbers['exitStatus']) }),
+    meaning:
+      'What kills from outside leaves no line: the kernel for lack of memory, a container limit, a driver, a person, or the start that never reached the engine.',
+    mistakenFor: 'a hang: the log of a dead server is as still as that of a server that waits',
+    example: '',
+  },
+  {
+    code: 'workers-gone',
+    title: 'the front end lives, and its workers are gone',
+    state: 'hung',
+    weight: 'root',
+    signs: [],
+    phase: 'serving',
+    restartSameFlagsHelps: true,
+    remedy: advise(
+      'Stop the whole family of processes, see that the GPU memory is free again, and start it again. dmesg and memory.events of the container say whether the kernel killed the workers.',
+    ),
+    meaning:
+      'The process that answers the port has no scheduler or engine process any more. Its health check can go on saying 200, and no request ever ends.',
+    mistakenFor: 'a healthy server, because the port is open and health says 200',
+    example: '',
+  },
+  {
+    code: 'front-end-mute',
+    title: 'the process lives and its port does not answer',
+    state: 'hung',
+    weight: 'symptom',
+    signs: [],
+    phase: 'serving',
+    restartSameFlagsHelps: true,
+    remedy: advise(
+      'Wait as long as the engine’s watchdog (300 s, then half of it more). If nothing moves by then: py-spy dump --pid, stop it, and start it again.',
+    ),
+    meaning:
+      'It had been ready, and now the port is closed, or health gives no answer or 503. While counters move that is a scheduler in one long step, and no fault.',
+    mistakenFor: 'a dead server, where a single step takes longer than the 20 s that a health check waits',
+    example: '',
+  },
+  {
     code: 'engine-core-init-failed',
     title: 'the engine ended during its start, and the cause stands above',
     state: 'crashed',
@@ -92,6 +137,15 @@ export const ENDING_RULES: readonly Rule[] = [
     example: "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': 1}",
   },
 ];
+
+/** By the shell's exit status; 128 and the number of a signal where one ended it. */
+function whereToLook(exitStatus: number | undefined): string {
+  if (exitStatus === 126 || exitStatus === 127)
+    return 'The shell did not find the command or may not run it: look at setup and command in the run file.';
+  if (exitStatus === 137)
+    return 'Something sent SIGKILL: read dmesg for "Killed process", and memory.events of the cgroup for oom_kill. If it was the kernel: a smaller hierarchical cache (its size counts once for each rank), or a higher limit of the container.';
+  return 'Read dmesg (grep -i -e "killed process" -e oom -e xid) and memory.events of the cgroup, then the last lines of the log; run the command by hand if it ended at once.';
+}
 
 /** Proofs that the server, or a part it cannot live without, ended; they name no cause. */
 export const DEATHS: readonly string[] = [
