@@ -133,6 +133,11 @@ export class Twin {
     this.#inputs.add({ kind: 'abort', at: Math.max(at, this.#now, this.#playedTo), id });
   }
 
+  /** Forgets every prefix that nobody runs on. */
+  flushCache(): void {
+    this.#pool.makeFree(this.#pool.available);
+  }
+
   /**
    * Plays all steps that end by `until`; without it, until nothing is left to do. A step that is under way at `until` ends in a
    * later call.

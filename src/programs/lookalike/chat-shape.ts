@@ -3,7 +3,17 @@ import type { Message, ToolCall } from '../../base/conversation.ts';
 import { sha256Hex } from '../../base/ids.ts';
 import { refuseLength } from './refuse-length.ts';
 import type { Scenario } from './scenario.ts';
-import { asFields, asInteger, type Fields, parseObject, type Reading, renderVllmError, type Shape } from './shapes.ts';
+import {
+  asFields,
+  asInteger,
+  type Fields,
+  parseObject,
+  type Reading,
+  renderVllmError,
+  readRid,
+  type ReplyParts,
+  type Shape,
+} from './shapes.ts';
 import { encodeMessages, isRole } from './tokens.ts';
 import { parseCalls } from './tool-calls.ts';
 
@@ -39,6 +49,7 @@ export const chatShape: Shape = {
           finish_reason: called === undefined ? answer.finish : 'tool_calls',
           stop_reason: null,
           ...(ids === 'choice' ? { token_ids: answer.outputIds } : {}),
+          ...(ids === 'sglang-choice' ? { prompt_token_ids: promptIds, response_token_ids: answer.outputIds } : {}),
           ...(ids === 'meta-info' ? renderMetaInfo(promptIds, answer.outputIds) : {}),
         },
       ],
@@ -140,7 +151,16 @@ function readAsk(
   const refusal = refuseLength(refusals, { input, maxTokens, limit: maxModelLen });
   if (refusal !== undefined) return { refusal };
   const metaInfo = ['return_prompt_token_ids', 'return_meta_info', 'logprobs'].every((key) => fields[key] === true);
-  return { ask: { promptIds, maxTokens, metaInfo, hasTools: tools.length > 0 } };
+  return {
+    ask: {
+      promptIds,
+      maxTokens,
+      metaInfo,
+      tokenIds: fields['return_token_ids'] === true,
+      hasTools: tools.length > 0,
+      ...readRid(fields['rid']),
+    },
+  };
 }
 
 function renderMetaInfo(promptIds: readonly number[], outputIds: readonly number[]): object {
@@ -159,11 +179,11 @@ function renderHead(id: string, model: string, createdAt: number): object {
   return { id: `chatcmpl-${id}`, object: 'chat.completion', created: Math.floor(createdAt / 1000), model };
 }
 
-export function renderUsage({ prompt, completion, cached }: { prompt: number; completion: number; cached: number }): object {
+export function renderUsage({ prompt, completion, cached }: ReplyParts['usage']): object {
   return {
     prompt_tokens: prompt,
     total_tokens: prompt + completion,
     completion_tokens: completion,
-    prompt_tokens_details: { cached_tokens: cached },
+    prompt_tokens_details: cached === undefined ? null : { cached_tokens: cached },
   };
 }

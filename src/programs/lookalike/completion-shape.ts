@@ -28,6 +28,7 @@ export const completionShape: Shape = {
       choices: [
         {
           ...{ index: 0, text: answer.text, logprobs: null, finish_reason: answer.finish, stop_reason: null },
+          ...(ids === 'sglang-choice' ? { prompt_token_ids: promptIds, response_token_ids: answer.outputIds } : {}),
           ...(ids === 'choice' ? { token_ids: answer.outputIds, prompt_token_ids: promptIds } : {}),
           prompt_logprobs: null,
         },
@@ -48,7 +49,7 @@ function readAsk(fields: Fields, promptIds: readonly number[], limit: number): R
   const maxTokens = asInteger(fields['max_tokens'] ?? DEFAULT_TOKENS);
   if (maxTokens === undefined || maxTokens < 1) return refuse(400, 'max_tokens must be at least 1.');
   const input = promptIds.length;
-  if (input + maxTokens <= limit) return { ask: { promptIds, maxTokens } };
+  if (input + maxTokens <= limit) return { ask: { promptIds, maxTokens, tokenIds: fields['return_token_ids'] === true } };
   return refuse(
     400,
     `'max_tokens' or 'max_completion_tokens' is too large: ${maxTokens}. This model's maximum context length is ${limit} tokens and your request has ${input} input tokens (${maxTokens} > ${limit} - ${input}).`,

@@ -12,7 +12,8 @@ export interface Answer {
   readonly outputIds: readonly number[];
   /** The text of the ids, without the stop id. */
   readonly text: string;
-  readonly finish: 'stop' | 'length';
+  /** `abort`: an operator ended it. */
+  readonly finish: 'stop' | 'length' | 'abort';
 }
 
 /** An answer whose length is known and whose words are not made yet: what a waiting request holds. */
@@ -56,6 +57,12 @@ export function sayText(whole: string, promptIds: readonly number[], maxTokens: 
   if (outputIds.length < maxTokens) return { outputIds: [...outputIds, STOP_ID], text, finish: 'stop' };
   const kept = outputIds.slice(0, maxTokens);
   return { outputIds: kept, text: decodeIds(kept), finish: 'length' };
+}
+
+/** What had been said when an operator ended it. */
+export function abortAnswer(answer: Answer, produced: number): Answer {
+  const outputIds = answer.outputIds.slice(0, produced);
+  return { outputIds, text: decodeIds(outputIds.filter((id) => id !== STOP_ID)), finish: 'abort' };
 }
 
 function composeText(length: number, random: Random): string {

@@ -30,11 +30,17 @@ interface Entry {
   left: number;
 }
 
+/** Faults of the whole engine that a request, a time or nothing at all sets off. */
+export type StateFault = Extract<Fault, { do: 'scheduler-hangs' | 'schedulers-die' }>;
+
+const isStateFault = (fault: Fault): fault is StateFault => fault.do === 'scheduler-hangs' || fault.do === 'schedulers-die';
+
 /** `die` with a time and no request strikes by the clock, through `dieAtTime`. */
 export function openFaultTable(
   faults: readonly Fault[],
   clock: LookalikeClock,
   dieAtTime: (exitCode: number | undefined) => void,
+  stateBegins: (fault: StateFault) => void = () => undefined,
 ): FaultTable {
   let entries: Entry[] = [];
   let timers: (() => void)[] = [];
@@ -43,9 +49,15 @@ export function openFaultTable(
   function add(fault: Fault): void {
     if (fault.do === 'die' && strikesByClock(fault.when)) {
       timers.push(clock.after((fault.when.afterMs ?? 0) + fault.ms - clock.elapsed(), () => dieAtTime(fault.exitCode)));
+    } else if (isStateFault(fault) && strikesByClock({ afterMs: 0, ...fault.when })) {
+      timers.push(clock.after((fault.when.afterMs ?? 0) - clock.elapsed(), () => begin(fault)));
     } else {
       entries.push({ fault, left: fault.times ?? Number.POSITIVE_INFINITY });
     }
+  }
+  function begin(fault: StateFault): void {
+    strokes += 1;
+    stateBegins(fault);
   }
   function count(entry: Entry | undefined): Fault | undefined {
     if (entry === undefined) return undefined;
@@ -58,7 +70,9 @@ export function openFaultTable(
   return {
     strike(request, said) {
       const moment = { request, ...said, elapsed: clock.elapsed() };
-      return count(entries.find(({ fault, left }) => left > 0 && fault.do !== 'health-503' && isDue(fault.when, moment)));
+      const struck = count(entries.find(({ fault, left }) => left > 0 && fault.do !== 'health-503' && isDue(fault.when, moment)));
+      if (struck !== undefined && isStateFault(struck)) stateBegins(struck);
+      return struck;
     },
     healthStatus(received) {
       const sick = entries.find(

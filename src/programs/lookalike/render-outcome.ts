@@ -18,13 +18,16 @@ export interface OutgoingReply {
 /** What a proxy in front of a dead engine says, with the wrong status. */
 const GARBAGE = '<html><head><title>502 Bad Gateway</title></head><body>upstream prematurely closed connection</body></html>';
 
-export type PartsWithoutUsage = Omit<ReplyParts, 'usage'>;
+export interface PartsWithoutUsage extends Omit<ReplyParts, 'usage'> {
+  /** Tokens found in the prefix cache; undefined: not to be said. */
+  readonly cachedTokens: number | undefined;
+}
 
 export function renderAnswer(shape: Shape, base: PartsWithoutUsage, fault: Fault | undefined): OutgoingReply {
   if (fault?.do === 'garbage') return reply(200, GARBAGE, 'text/html', { status: 200, fault: fault.do });
   const answer = spoilAnswer(base.answer, fault);
   const miscount = fault?.do === 'wrong-count' ? 1 : 0;
-  const usage = { prompt: base.promptIds.length, completion: answer.outputIds.length + miscount, cached: 0 }; // no prefix cache yet
+  const usage = { prompt: base.promptIds.length, completion: answer.outputIds.length + miscount, cached: base.cachedTokens };
   const parts = { ...base, answer, usage };
   if (fault?.do === 'empty' && fault.form === 'no-choices') {
     return reply(200, JSON.stringify(shape.renderWithoutChoices(parts)), 'application/json', { status: 200, fault: fault.do });

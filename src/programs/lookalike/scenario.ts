@@ -71,6 +71,10 @@ export const faultSchema = z.discriminatedUnion('do', [
   z.strictObject({ ...always, do: z.literal('say'), text: z.string() }),
   z.strictObject({ ...always, do: z.literal('health-503'), when: whenHealth }),
   z.strictObject({ ...always, do: z.literal('health-lies') }),
+  /** Of a served launch (`--as`): no step any more, behind an open port; `/health` as the real one has it, or 200. */
+  z.strictObject({ ...always, do: z.literal('scheduler-hangs'), health: z.enum(['real', 'lies']).default('real') }),
+  /** Its schedulers' processes end; the front end goes on, as before 0.5.10, or sees it and ends too. */
+  z.strictObject({ ...always, do: z.literal('schedulers-die') }),
 ]);
 
 const scenarioSchema = z.strictObject({
@@ -82,8 +86,8 @@ const scenarioSchema = z.strictObject({
   serverInfo: z.record(z.string(), z.unknown()).default({}),
   /** The version it says it is, everywhere it says one. */
   version: z.string().default('0.11.0-lookalike'), // the vLLM whose shapes are followed
-  /** Ids in a chat: always, as SGLang gives them beside log-probabilities and only where asked for, or none. */
-  ids: z.enum(['always', 'meta-info', 'none']).default('always'),
+  /** Ids in a chat: always, where `return_token_ids` asks for them, as SGLang gives them beside log-probabilities where asked for, or none. */
+  ids: z.enum(['always', 'asked', 'meta-info', 'none']).default('always'),
   /** It has a reasoning parser: what stands before `</think>` is reasoning_content of a chat. */
   splitsReasoning: z.boolean().default(false),
   /** Whose words and bounds a chat is refused by that is longer than the context. */
@@ -98,9 +102,12 @@ export type Fault = z.infer<typeof faultSchema>;
 export type When = z.infer<typeof when>;
 export type Scenario = z.infer<typeof scenarioSchema>;
 
-/** '' = no file: answers at once, no faults. Throws `usage.flag` naming every mistake. */
-export function readScenario(path: string): Scenario {
-  if (path === '') return scenarioSchema.parse({});
+/**
+ * '' = no file: answers at once, no faults. `habits`: what a version of an engine does where the file does not say otherwise.
+ * Throws `usage.flag` naming every mistake.
+ */
+export function readScenario(path: string, habits: Partial<Scenario> = {}): Scenario {
+  if (path === '') return scenarioSchema.parse(habits);
   let value: unknown;
   try {
     value = JSON.parse(readFileSync(path, 'utf8'));
@@ -115,12 +122,17 @@ export function readScenario(path: string): Scenario {
       thrown,
     );
   }
-  const parsed = scenarioSchema.safeParse(value);
+  const parsed = scenarioSchema.safeParse(withHabits(habits, value));
   if (parsed.success) return parsed.data;
   throw new AerieError('usage.flag', `The scenario ${path} has ${parsed.error.issues.length} mistakes.`, {
     evidence: listMistakes(parsed.error),
     remedy: 'correct the keys above; docs/lookalike.md lists all of them',
   });
+}
+
+function withHabits(habits: Partial<Scenario>, value: unknown): unknown {
+  const isMapping = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isMapping ? { ...habits, ...(value as object) } : value;
 }
 
 export function listMistakes(error: z.ZodError): string[] {

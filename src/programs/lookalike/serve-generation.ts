@@ -2,7 +2,7 @@
  * The life of one generation request:
  *
  *   received ──► refused                          answered at once; no fault looks at it
- *            ──► waiting (latency) ──► answered   perhaps spoiled by a fault
+ *            ──► waiting ──► answered             after its latency, or by a launch's scheduler; perhaps spoiled by a fault
  *            ──► hanging ──► aborted              when the client goes away
  *            ──► cut | reset ──► aborted          by a fault
  *            ──► the program dies                 by a fault; the journal has only "received"
@@ -21,6 +21,8 @@ import type { EngineLife } from './life.ts';
 import { type OutgoingReply, type PartsWithoutUsage, renderAnswer, renderStatus } from './render-outcome.ts';
 import type { Fault, Scenario } from './scenario.ts';
 import type { Settings } from './settings.ts';
+import { answerServed, refuseForPool } from './serving/answer.ts';
+import type { Serving } from './serving/serving.ts';
 import type { Ask, Reading, Shape } from './shapes.ts';
 
 export interface Stats {
@@ -41,6 +43,8 @@ export interface Lookalike {
   readonly stats: Stats;
   /** Where it lives as a real launcher (`--as`); left out: it is a surface and nothing more. */
   readonly engine?: EngineLife;
+  /** Made of that life once: requests go through its scheduler, and the scenario's latency counts for nothing. */
+  readonly serving?: Serving;
   die(exitCode: number | undefined): void;
 }
 
@@ -56,7 +60,7 @@ interface Flight {
 }
 
 export function serveGeneration(lookalike: Lookalike, shape: Shape, body: string, response: ServerResponse): void {
-  const reading = shape.read(body, lookalike.settings, lookalike.scenario);
+  const reading = boundByPool(lookalike, shape, shape.read(body, lookalike.settings, lookalike.scenario));
   const flight = receive(lookalike, shape, reading, body, response);
   if ('refusal' in reading.result) {
     const { status, body: refusal } = reading.result.refusal;
@@ -68,6 +72,12 @@ export function serveGeneration(lookalike: Lookalike, shape: Shape, body: string
     });
     proceed(flight, reading.result.ask, fault);
   }
+}
+
+function boundByPool({ serving }: Lookalike, shape: Shape, reading: Reading): Reading {
+  if (serving === undefined || 'refusal' in reading.result) return reading;
+  const refusal = refuseForPool(serving, shape, reading.result.ask);
+  return refusal === undefined ? reading : { ...reading, result: { refusal } };
 }
 
 function receive(lookalike: Lookalike, shape: Shape, { input, seed }: Reading, body: string, response: ServerResponse): Flight {
@@ -119,32 +129,67 @@ function proceed(flight: Flight, ask: Ask, fault: Fault | undefined): void {
 }
 
 function answerLater(flight: Flight, ask: Ask, fault: Fault | undefined): void {
-  const { lookalike, subject, shape, startedAt } = flight;
-  const { scenario, settings, clock, life } = lookalike;
-  const planned = planAnswer(subject.seed ?? settings.seed, ask.promptIds, scenario.answerTokens, ask.maxTokens);
-  const random = randomFrom('latency', String(settings.seed), String(subject.request));
+  const { lookalike, subject, startedAt } = flight;
+  const { scenario, settings, clock } = lookalike;
+  const seed = subject.seed ?? settings.seed;
   const slowMs = fault?.do === 'slow' ? fault.ms : 0;
+  if (lookalike.serving !== undefined) {
+    void answerFromScheduler(flight, lookalike.serving, { ask, fault, seed, slowMs });
+    return;
+  }
+  const planned = planAnswer(seed, ask.promptIds, scenario.answerTokens, ask.maxTokens);
+  const random = randomFrom('latency', String(settings.seed), String(subject.request));
   later(flight, drawLatency(scenario.latency, planned.tokens, random) + slowMs, () => {
-    const base = {
-      id: `${life}-${subject.request}`,
-      model: settings.servedModelName,
-      createdAt: clock.now(),
-      promptIds: ask.promptIds,
-      answer: fault?.do === 'say' ? sayText(fault.text, ask.promptIds, ask.maxTokens) : planned.compose(),
-      elapsedMs: clock.elapsed() - startedAt,
-      ids: idsOf(scenario.ids, ask),
-      splitsReasoning: scenario.splitsReasoning,
-      hasTools: ask.hasTools ?? false,
-    };
-    const reply = renderAnswer(shape, base, fault);
-    if (fault?.do === 'cut') cut(flight, reply);
-    else send(flight, reply);
+    const answer = fault?.do === 'say' ? sayText(fault.text, ask.promptIds, ask.maxTokens) : planned.compose();
+    give(flight, ask, fault, { answer, elapsedMs: clock.elapsed() - startedAt, cachedTokens: 0 }); // no prefix cache here
   });
 }
 
-function idsOf(ids: Scenario['ids'], { metaInfo = false }: Ask): PartsWithoutUsage['ids'] {
-  if (ids === 'always') return 'choice';
-  return ids === 'meta-info' && metaInfo ? 'meta-info' : 'none';
+interface Scheduled {
+  readonly ask: Ask;
+  readonly fault: Fault | undefined;
+  readonly seed: number;
+  readonly slowMs: number;
+}
+
+async function answerFromScheduler(flight: Flight, serving: Serving, { ask, fault, seed, slowMs }: Scheduled): Promise<void> {
+  const { lookalike, response, shape } = flight;
+  const id = idOf(flight);
+  flight.cancelTimer = () => serving.scheduler.abort(id);
+  const ended = await answerServed(serving, { id, ask, seed, fault, length: lookalike.scenario.answerTokens });
+  if (response.destroyed) return;
+  if (ended.kind === 'failed')
+    send(flight, renderStatus(500, shape.renderError(500, 'Request aborted: the KV cache is full.'), ''));
+  else if (slowMs === 0) give(flight, ask, fault, ended);
+  else later(flight, slowMs, () => give(flight, ask, fault, ended));
+}
+
+type Given = Pick<PartsWithoutUsage, 'answer' | 'elapsedMs' | 'cachedTokens' | 'retractions'>;
+
+function give(flight: Flight, ask: Ask, fault: Fault | undefined, given: Given): void {
+  const { lookalike, shape } = flight;
+  const { scenario, settings, clock } = lookalike;
+  const base = {
+    id: idOf(flight),
+    model: settings.servedModelName,
+    createdAt: clock.now(),
+    promptIds: ask.promptIds,
+    ...given,
+    ids: idsOf(lookalike, ask),
+    splitsReasoning: scenario.splitsReasoning,
+    hasTools: ask.hasTools ?? false,
+  };
+  const reply = renderAnswer(shape, base, fault);
+  if (fault?.do === 'cut') cut(flight, reply);
+  else send(flight, reply);
+}
+
+const idOf = ({ lookalike, subject }: Flight): string => `${lookalike.life}-${subject.request}`;
+
+function idsOf({ scenario, serving }: Lookalike, { metaInfo = false, tokenIds = false }: Ask): PartsWithoutUsage['ids'] {
+  if (scenario.ids === 'always' || (scenario.ids === 'asked' && tokenIds))
+    return serving?.life.engine === 'sglang' ? 'sglang-choice' : 'choice';
+  return scenario.ids === 'meta-info' && metaInfo ? 'meta-info' : 'none';
 }
 
 /** Cancelled when the connection closes first. */

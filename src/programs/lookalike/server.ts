@@ -9,12 +9,16 @@ import { completionShape } from './completion-shape.ts';
 import { generateShape } from './generate-shape.ts';
 import { type PlainReply, ROUTES } from './routes.ts';
 import { type Lookalike, serveGeneration } from './serve-generation.ts';
+import { logAccess, refuseKey } from './serving/front-end.ts';
+import { answerServedPath, TOKEN_PATHS } from './serving/routes.ts';
+import type { Serving } from './serving/serving.ts';
 import type { Shape } from './shapes.ts';
 
 const GENERATION: ReadonlyMap<string, Shape> = new Map(
   [chatShape, completionShape, generateShape].map((shape) => [`POST ${shape.path}`, shape]),
 );
 
+const CONTROLS = '/_lookalike/';
 const LOOPBACK: ReadonlySet<string | undefined> = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
 /** uvicorn's backlog: as many connections may arrive in one instant. */
@@ -52,15 +56,34 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
 function route(lookalike: Lookalike, request: IncomingMessage, body: string, response: ServerResponse): void {
   const path = (request.url ?? '').split('?', 1)[0] ?? '';
   const key = `${request.method} ${path}`;
+  const { serving } = lookalike;
+  const refusal = refuse(lookalike, path, request);
+  if (serving !== undefined && !path.startsWith(CONTROLS)) logAccess(serving, request, response);
   const shape = GENERATION.get(key);
-  if (shape === undefined) sendPlain(response, answerPlain(lookalike, key, body, request.socket.remoteAddress));
-  else serveGeneration(lookalike, shape, body, response);
+  if (refusal !== undefined) sendPlain(response, refusal);
+  else if (shape !== undefined && !(shape.path === '/generate' && serving?.life.engine === 'vllm'))
+    serveGeneration(lookalike, shape, body, response);
+  else if (serving === undefined || TOKEN_PATHS.has(key) || path.startsWith(CONTROLS))
+    sendPlain(response, ROUTES.get(key)?.(lookalike, body) ?? NOT_FOUND);
+  else void sendServed(lookalike, serving, { method: request.method ?? '', path, body }, response);
 }
 
-function answerPlain(lookalike: Lookalike, key: string, body: string, from: string | undefined): PlainReply {
-  if (key.includes(' /_lookalike/') && !LOOPBACK.has(from)) return { status: 403, body: { detail: 'Only from this machine' } };
-  return ROUTES.get(key)?.(lookalike, body) ?? { status: 404, body: { detail: 'Not Found' } };
+function refuse({ serving }: Lookalike, path: string, { socket, headers }: IncomingMessage): PlainReply | undefined {
+  if (!path.startsWith(CONTROLS)) return serving && refuseKey(serving, path, headers.authorization);
+  return LOOPBACK.has(socket.remoteAddress) ? undefined : { status: 403, body: { detail: 'Only from this machine' } };
 }
+
+async function sendServed(
+  lookalike: Lookalike,
+  serving: Serving,
+  request: { readonly method: string; readonly path: string; readonly body: string },
+  response: ServerResponse,
+): Promise<void> {
+  const reply = await (answerServedPath(lookalike, serving, request) ?? NOT_FOUND);
+  if (!response.destroyed) sendPlain(response, reply);
+}
+
+const NOT_FOUND: PlainReply = { status: 404, body: { detail: 'Not Found' } };
 
 function sendPlain(response: ServerResponse, { status, body }: PlainReply): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body);

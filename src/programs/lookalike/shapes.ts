@@ -17,6 +17,10 @@ export interface Ask {
   readonly maxTokens: number;
   /** Asked for as SGLang 0.5.13 has it: `return_prompt_token_ids`, and `return_meta_info` with `logprobs`. */
   readonly metaInfo?: boolean;
+  /** `return_token_ids`. */
+  readonly tokenIds?: boolean;
+  /** The client's own name for the request. */
+  readonly rid?: string;
   /** Tools are offered, so calls in the answer are parsed. */
   readonly hasTools?: boolean;
 }
@@ -39,10 +43,13 @@ export interface ReplyParts {
   readonly createdAt: number;
   readonly promptIds: readonly number[];
   readonly answer: Answer;
-  readonly usage: { readonly prompt: number; readonly completion: number; readonly cached: number };
+  /** `cached` undefined: the engine was not told to say it. */
+  readonly usage: { readonly prompt: number; readonly completion: number; readonly cached: number | undefined };
   readonly elapsedMs: number;
-  /** Where a chat has its ids. */
-  readonly ids: 'choice' | 'meta-info' | 'none';
+  /** Where a chat has its ids: vLLM's way, SGLang's two ways, or nowhere. */
+  readonly ids: 'choice' | 'sglang-choice' | 'meta-info' | 'none';
+  /** How often it was sent back to the queue; undefined: the version does not say. */
+  readonly retractions?: number;
   /** A chat has its reasoning apart. */
   readonly splitsReasoning: boolean;
   readonly hasTools: boolean;
@@ -75,6 +82,10 @@ export function asFields(value: unknown): Fields | undefined {
 
 export function asInteger(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) ? value : undefined;
+}
+
+export function readRid(value: unknown): Pick<Ask, 'rid'> {
+  return typeof value === 'string' && value !== '' ? { rid: value } : {};
 }
 
 /** vLLM's error shape; `type` is the name of the status. */
