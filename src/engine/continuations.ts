@@ -5,7 +5,7 @@
  * its counts and its prompt is the one that was sent.
  */
 import { malformed, outcomeOfStatus, RETURN_TOKEN_IDS, renderSampling } from './chat-completion.ts';
-import type { Continuation, MoreRequest, Outcome, ServerFacts } from './dialect.ts';
+import type { Continuation, MoreRequest, Outcome, ServerFacts, TurnReply } from './dialect.ts';
 import { looseObject, parseLoose } from './loose-json.ts';
 import { readEnding, wrongFinish } from './read-ending.ts';
 import { readIds } from './read-ids.ts';
@@ -35,16 +35,19 @@ export const byGenerate: Continuation = {
     const sampling_params = { ...sampling, max_new_tokens: max_tokens, sampling_seed: seed, ...extraBody };
     return { method: 'POST', path: '/generate', body: JSON.stringify({ input_ids: soFar, sampling_params, stream: false }) };
   },
-  read(reply, facts, turn) {
-    if (reply.status !== 200) return outcomeOfStatus(reply, undefined, NO_PATH);
-    const { text, output_ids: outputIds, meta_info: metaInfo } = parseLoose(reply.body);
-    const meta = looseObject(metaInfo);
-    const finish = looseObject(meta['finish_reason']);
-    const usage = { ...meta, prompt_tokens_details: { cached_tokens: meta['cached_tokens'] } };
-    const choice = { token_ids: outputIds, finish_reason: finish['type'], matched_stop: finish['matched'] };
-    return judge({ answer: { usage, prompt_token_ids: turn.soFar }, choice, text }, facts, turn);
-  },
+  read: (reply, facts, turn) =>
+    reply.status === 200 ? readGenerated(reply, facts, turn) : outcomeOfStatus(reply, undefined, NO_PATH),
 };
+
+/** A 200 of `/generate`; `soFar` is the prompt that was sent. */
+export function readGenerated(reply: TurnReply, facts: ServerFacts, turn: MoreRequest): Outcome {
+  const { text, output_ids: outputIds, meta_info: metaInfo } = parseLoose(reply.body);
+  const meta = looseObject(metaInfo);
+  const finish = looseObject(meta['finish_reason']);
+  const usage = { ...meta, prompt_tokens_details: { cached_tokens: meta['cached_tokens'] } };
+  const choice = { token_ids: outputIds, finish_reason: finish['type'], matched_stop: finish['matched'] };
+  return judge({ answer: { usage, prompt_token_ids: turn.soFar }, choice, text }, facts, turn);
+}
 
 interface Told {
   readonly answer: Fields;

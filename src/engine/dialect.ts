@@ -3,9 +3,11 @@
  */
 import type { ContextReason } from '../base/aside-reason.ts';
 import type { Message, ToolCall } from '../base/conversation.ts';
+import type { FoundTemplate, Rendered } from '../base/prompt-template.ts';
 import type { Sampling } from '../base/sampling.ts';
 import type { EngineCounters } from './counters.ts';
 import type { Launching } from './launching.ts';
+import type { PromptKind, RenderedPrompt } from './rendered-prompt.ts';
 
 export const ENGINES = ['embedded', 'vllm', 'sglang', 'openai'] as const;
 export type EngineName = (typeof ENGINES)[number];
@@ -36,6 +38,27 @@ export interface TurnRequest {
   readonly extraBody: Readonly<Record<string, unknown>>;
   /** An answer that was cut goes on after these ids, prompt and answer so far; then `messages` are not sent. */
   readonly soFar?: readonly number[];
+  /** The prompt as it was rendered here and tokenised there; then `messages` are not sent. */
+  readonly prompt?: RenderedPrompt;
+}
+
+export type PreparedRequest = TurnRequest & Required<Pick<TurnRequest, 'prompt'>>;
+
+/**
+ * Turns whose prompt is rendered here, tokenised by the server, and sent as ids: two requests for a turn. For servers that
+ * give no ids otherwise.
+ */
+export interface RenderedTurns {
+  /** Whether this version is asked so. */
+  isNeeded(facts: ServerFacts): boolean;
+  /** '' = it can be asked so; else why not, and it is asked as a chat. */
+  whyNot(prompt: PromptKind, facts: ServerFacts): string;
+  renderPrompt(turn: TurnRequest, facts: ServerFacts, template: FoundTemplate): Rendered;
+  tokenize(text: string, model: string): EngineRequest;
+  /** undefined: not what was expected. */
+  readTokens(reply: FactReply, facts: ServerFacts): readonly number[] | undefined;
+  render(turn: PreparedRequest): EngineRequest;
+  read(reply: TurnReply, facts: ServerFacts, turn: PreparedRequest): Outcome;
 }
 
 export type MoreRequest = TurnRequest & Required<Pick<TurnRequest, 'soFar'>>;
@@ -103,6 +126,9 @@ export interface ServerFacts {
   readonly poolTokens: number;
   /** Bytes of the KV cache for each token, as one rank has measured them; 0 = unknown. Tells the type where its name does not. */
   readonly kvBytesPerToken: number;
+  /** What it takes reasoning and tool calls out of an answer by, as the engine calls it; '' = nothing, or not told. */
+  readonly reasoningParser: string;
+  readonly toolCallParser: string;
 }
 
 export const UNKNOWN_FACTS: ServerFacts = {
@@ -118,6 +144,8 @@ export const UNKNOWN_FACTS: ServerFacts = {
   sequences: 0,
   poolTokens: 0,
   kvBytesPerToken: 0,
+  reasoningParser: '',
+  toolCallParser: '',
 };
 
 export interface TurnReply {
@@ -138,6 +166,9 @@ export type IdsPromise = 'always' | 'never' | 'unknown';
 /** What the engine and its version promise; a record is exact only where its turns have ids as well. */
 export interface Exactness {
   readonly exact: boolean;
+  /** How the ids are had, or that there are none. */
+  readonly how: string;
+  /** Why a record is not exact; '' where it is. */
   readonly because: string;
 }
 
@@ -176,9 +207,12 @@ export interface Dialect {
   renderDetokenize(ids: readonly number[]): EngineRequest;
   /** The text of the ids, or undefined where the server does not answer as expected. */
   readDetokenize(reply: FactReply): string | undefined;
-  exactness(facts: ServerFacts): Exactness;
   /** Left out: Aerie never starts such a server with a command. */
   readonly launching?: Launching;
   /** Left out: such a server has no counters. */
   readonly metrics?: MetricsReading;
+  /** Left out: none of its versions is asked so. */
+  readonly renderedTurns?: RenderedTurns;
+  /** `prompt`: what is known of the prompts; left out: nothing, so none can be rendered here. */
+  exactness(facts: ServerFacts, prompt?: PromptKind): Exactness;
 }

@@ -11,11 +11,12 @@ test('the embedded engine tells everything', () => {
   const info = {
     ...{ served_model_name: 'm', model_path: '/x', revision: 'r', version: '1.2', weights: 'Q4_1', kv_cache_dtype: 'f16' },
     ...{ template_hash: 'h', context_length: 4096, vocab_size: 49_152, stop_token_ids: [2, -1, 'x'], max_running_requests: 8 },
-    max_total_num_tokens: 32_768,
+    ...{ max_total_num_tokens: 32_768, reasoning_parser: 'qwen3', tool_call_parser: null },
   };
   expect(dialectOf('embedded').parseFacts([ok(info)], 'm')).toEqual({
     ...{ model: 'm', revision: 'r', engineVersion: '1.2', weights: 'Q4_1', kvCacheDtype: 'f16', templateHash: 'h' },
     ...{ contextTokens: 4096, vocabularySize: 49_152, stopIds: [2], sequences: 8, poolTokens: 32_768, kvBytesPerToken: 0 },
+    ...{ reasoningParser: 'qwen3', toolCallParser: '' },
   });
 });
 
@@ -80,7 +81,8 @@ test.each<[EngineName, string, boolean, readonly string[]]>([
 ])('%s %s: exact %s, asked for by %j', (name, engineVersion, exact, fields) => {
   const facts = { ...UNKNOWN_FACTS, engineVersion };
   const dialect = dialectOf(name);
-  expect(dialect.exactness(facts)).toEqual({ exact, because: exact ? '' : expect.stringMatching(/text|no token ids/) });
+  const because = exact ? '' : expect.stringMatching(/text|no token ids/);
+  expect(dialect.exactness(facts)).toEqual({ exact, because, how: expect.stringMatching(/./) });
   const turn = {
     ...{ model: 'm', messages: [{ role: 'user' as const, content: 'x' }], tools: [], seed: 1, templateKwargs: {}, extraBody: {} },
     sampling: { temperature: 1, topP: 1, topK: 0, maxTokens: 5, seed: 1, stop: [] },

@@ -23,6 +23,8 @@ export function factsFromServerInfo(body: string): ServerFacts {
     sequences: count('max_running_requests') || perGroup('effective_max_running_requests_per_dp'),
     poolTokens: count('max_total_num_tokens'),
     kvBytesPerToken: states.map(readBytesPerToken).find((bytes) => bytes > 0) ?? 0,
+    reasoningParser: textOf(info['reasoning_parser']),
+    toolCallParser: textOf(info['tool_call_parser']),
   };
 }
 

@@ -2,6 +2,7 @@
 import type { Prompt } from '../base/conversation.ts';
 import type { Sampling } from '../base/sampling.ts';
 import type { Exactness, Reply } from '../engine/dialect.ts';
+import { looksLikeCall } from '../engine/raw-answer.ts';
 import type { Provenance, RecordFlag, RecordTurn, TrainingRecord } from '../shard/record.ts';
 
 /** A turn as the ledger keeps it. A record says in a flag that an answer came in several pieces. */
@@ -48,7 +49,7 @@ export interface RecordParts {
   readonly partition: string;
   readonly turns: readonly KeptTurn[];
   readonly ending: Ending;
-  readonly exactness: Exactness;
+  readonly exactness: Pick<Exactness, 'exact' | 'because'>;
   readonly sampling: Sampling;
   readonly provenance: Provenance;
 }
@@ -64,7 +65,7 @@ export function makeRecord(parts: RecordParts): TrainingRecord {
     turns: parts.turns,
     exact: inexactBecause === '',
     inexactBecause,
-    flags: flagsOf(parts.turns, parts.ending, inexactBecause === ''),
+    flags: flagsOf(parts, inexactBecause === ''),
     sampling: parts.sampling,
     provenance: parts.provenance,
   };
@@ -77,13 +78,14 @@ function whyInexact({ turns, exactness }: RecordParts): string {
   return silent === -1 ? '' : `${turns[silent]?.server ?? 'a server'} gave turn ${silent + 1} as text, without token ids`;
 }
 
-function flagsOf(turns: readonly KeptTurn[], ending: Ending, isExact: boolean): RecordFlag[] {
+function flagsOf({ prompt, turns, ending }: RecordParts, isExact: boolean): RecordFlag[] {
   const flags: RecordFlag[] = [];
   if (turns.some(({ finish }) => finish === 'length')) flags.push('truncated');
   if (isExact && turns.some((turn, at) => at > 0 && turn.continues === 0)) flags.push('history-retokenised');
   if (turns.some(({ text, toolCalls }) => text.trim() === '' && toolCalls.length === 0)) flags.push('empty-answer');
   if (ending !== 'whole') flags.push(ending);
   if (turns.some(({ pieces }) => pieces !== undefined)) flags.push('continued');
+  if (prompt.tools.length > 0 && turns.some(({ text }) => looksLikeCall(text))) flags.push('unparsed-call');
   return flags;
 }
 

@@ -37,7 +37,7 @@ export interface RecordTurn {
   readonly server: string;
 }
 
-/** `tool-result-missing`, `context-full`: the conversation ends before its last turn; a result is not in the source, or the next turn has no room. */
+/** `unparsed-call`: an answer's text has what opens a tool call; nobody could read it. `tool-result-missing`, `context-full`: the conversation ends before its last turn; a result is not in the source, or the next turn has no room. */
 export const RECORD_FLAGS = [
   'truncated',
   'history-retokenised',
@@ -45,6 +45,7 @@ export const RECORD_FLAGS = [
   'tool-result-missing',
   'context-full',
   'continued',
+  'unparsed-call',
 ] as const;
 export type RecordFlag = (typeof RECORD_FLAGS)[number];
 

@@ -80,17 +80,17 @@ function chatOf(config: Readonly<Record<string, unknown>>): RenderChat | undefin
 }
 
 /** Some models have several templates, each with a name. */
-function templateSource(value: unknown): string | undefined {
-  if (typeof value === 'string') return value === '' ? undefined : value;
+export function templateSource(value: unknown, wanted = 'default'): string | undefined {
+  if (typeof value === 'string') return value === '' || wanted !== 'default' ? undefined : value;
   if (!Array.isArray(value)) return undefined;
-  const named = value.find((template: { name?: unknown } | null) => template?.name === 'default') as
+  const named = value.find((template: { name?: unknown } | null) => template?.name === wanted) as
     | { template?: unknown }
     | undefined;
   return typeof named?.template === 'string' ? named.template : undefined;
 }
 
 /** A token stands in a configuration as its text, or as an object that has it. */
-function tokenText(value: unknown): string {
+export function tokenText(value: unknown): string {
   if (typeof value === 'string') return value;
   const content = typeof value === 'object' && value !== null ? (value as { content?: unknown }).content : undefined;
   return typeof content === 'string' ? content : '';

@@ -5,6 +5,7 @@ import { COUNT_TOKENS } from '../count-tokens.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
 import type { Dialect, MetricsReading } from '../dialect.ts';
 import { countOf, parseLoose } from '../loose-json.ts';
+import { exactnessByPath, idPathOf } from '../id-paths.ts';
 import { factsFromServerInfo } from '../server-info.ts';
 import { unlessEmpty } from '../counters.ts';
 
@@ -37,5 +38,5 @@ export const embedded: Dialect = {
   countTokens: COUNT_TOKENS,
   renderDetokenize,
   readDetokenize: readDetokenized,
-  exactness: () => ({ exact: true, because: '' }),
+  exactness: () => exactnessByPath(idPathOf('embedded', ''), ''),
 };

@@ -5,6 +5,7 @@
 import { readChat, renderChat } from '../chat-completion.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
 import { type Dialect, UNKNOWN_FACTS } from '../dialect.ts';
+import { exactnessByPath, idPathOf } from '../id-paths.ts';
 import { pickModel } from '../model-list.ts';
 
 export const openai: Dialect = {
@@ -22,5 +23,5 @@ export const openai: Dialect = {
   continuation: undefined,
   renderDetokenize,
   readDetokenize: readDetokenized,
-  exactness: () => ({ exact: false, because: 'the engine is openai: such endpoints give text, no token ids' }),
+  exactness: () => exactnessByPath(idPathOf('openai', ''), ''),
 };

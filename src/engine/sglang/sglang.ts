@@ -1,25 +1,17 @@
-/**
- * SGLang. Its version decides how token ids are had (docs/servers.md):
- *
- *   ≥ 0.5.18          `return_token_ids`: ids of prompt and answer in each choice (merged in July 2026)
- *   0.5.13 – 0.5.17   `return_prompt_token_ids`, and the answer's ids beside its log-probabilities in `meta_info`
- *   before            text only. `/generate` gives ids there, but takes a prompt that is rendered already: the template
- *                     and the parsers for reasoning and tools would have to be redone here, and a prompt that is nearly
- *                     the server's own is not exact.
- */
+/** SGLang. Its version decides how token ids are had: `id-paths.ts`, and docs/servers.md for people. */
+import { NO_TEMPLATE } from '../../base/prompt-template.ts';
 import { RETURN_TOKEN_IDS, readChat, renderChat } from '../chat-completion.ts';
 import { byGenerate } from '../continuations.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
 import type { Dialect, FactReply, IdsPromise, ServerFacts } from '../dialect.ts';
+import { exactnessByPath, idPathOf, promiseByPath, TEXT_ONLY } from '../id-paths.ts';
 import { parseLoose, textOf } from '../loose-json.ts';
 import { pickModel } from '../model-list.ts';
 import { factsFromServerInfo } from '../server-info.ts';
-import { isAtLeast } from '../version.ts';
 import { sglangLaunching } from './launching.ts';
 import { sglangMetrics } from './metrics.ts';
+import { renderedTurns } from './rendered-turns.ts';
 
-const FIRST_WITH_IDS = [0, 5, 18] as const;
-const FIRST_WITH_META_INFO = [0, 5, 13] as const;
 /** An engine passes over fields that it does not know, so those between that know `return_token_ids` already take it. */
 const META_INFO = { ...RETURN_TOKEN_IDS, return_prompt_token_ids: true, return_meta_info: true, logprobs: true } as const;
 
@@ -47,10 +39,14 @@ export const sglang: Dialect = {
   continuation: byGenerate,
   renderDetokenize,
   readDetokenize: readDetokenized,
-  exactness(facts) {
-    if (promiseOf(facts) !== 'never') return { exact: true, because: '' };
-    const because = `SGLang ${facts.engineVersion} gives no token ids with a chat; they come with ${FIRST_WITH_META_INFO.join('.')}`;
-    return { exact: false, because };
+  renderedTurns,
+  exactness(facts, prompt = { template: NO_TEMPLATE, hasTools: false, extraBody: {} }) {
+    const path = idPathOf('sglang', facts.engineVersion);
+    if (path?.kind !== 'rendered') return exactnessByPath(path, `SGLang ${facts.engineVersion}`);
+    const whyNot = renderedTurns.whyNot(prompt, facts);
+    if (whyNot === '') return { exact: true, how: path.how, because: '' };
+    const because = `SGLang ${facts.engineVersion} gives no token ids with a chat, and its prompt is not rendered here: ${whyNot}`;
+    return { exact: false, how: TEXT_ONLY, because };
   },
 };
 
@@ -59,12 +55,11 @@ function bodyOf({ status, body }: FactReply): string {
 }
 
 function promiseOf({ engineVersion }: ServerFacts): IdsPromise {
-  const hasIds = isAtLeast(engineVersion, FIRST_WITH_META_INFO);
-  if (hasIds === undefined) return 'unknown';
-  return hasIds ? 'always' : 'never';
+  return promiseByPath(idPathOf('sglang', engineVersion));
 }
 
 function idFieldsOf({ engineVersion }: ServerFacts): Readonly<Record<string, unknown>> {
-  if (isAtLeast(engineVersion, FIRST_WITH_IDS) ?? true) return RETURN_TOKEN_IDS;
-  return isAtLeast(engineVersion, FIRST_WITH_META_INFO) === true ? META_INFO : {};
+  const kind = idPathOf('sglang', engineVersion)?.kind ?? 'return-token-ids';
+  if (kind === 'return-token-ids') return RETURN_TOKEN_IDS;
+  return kind === 'meta-info' ? META_INFO : {};
 }

@@ -7,15 +7,13 @@ import { byCompletions } from '../continuations.ts';
 import { COUNT_TOKENS } from '../count-tokens.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
 import { type Dialect, type IdsPromise, type ServerFacts, UNKNOWN_FACTS } from '../dialect.ts';
+import { exactnessByPath, idPathOf, promiseByPath } from '../id-paths.ts';
 import { parseLoose, textOf } from '../loose-json.ts';
 import { pickModel } from '../model-list.ts';
 import { readSamples } from '../prometheus.ts';
 import { told } from '../server-info.ts';
-import { isAtLeast } from '../version.ts';
 import { vllmLaunching } from './launching.ts';
 import { vllmMetrics } from './metrics.ts';
-
-const FIRST_WITH_IDS = [0, 10, 2] as const;
 
 export const vllm: Dialect = {
   name: 'vllm',
@@ -39,17 +37,11 @@ export const vllm: Dialect = {
   countTokens: COUNT_TOKENS,
   renderDetokenize,
   readDetokenize: readDetokenized,
-  exactness(facts) {
-    if (promiseOf(facts) !== 'never') return { exact: true, because: '' };
-    const because = `vLLM ${facts.engineVersion} gives text only; token ids come with ${FIRST_WITH_IDS.join('.')}`;
-    return { exact: false, because };
-  },
+  exactness: ({ engineVersion }) => exactnessByPath(idPathOf('vllm', engineVersion), `vLLM ${engineVersion}`),
 };
 
 function promiseOf({ engineVersion }: ServerFacts): IdsPromise {
-  const hasIds = isAtLeast(engineVersion, FIRST_WITH_IDS);
-  if (hasIds === undefined) return 'unknown';
-  return hasIds ? 'always' : 'never';
+  return promiseByPath(idPathOf('vllm', engineVersion));
 }
 
 /** `vllm:cache_config_info` has every field of the cache's configuration as a label, one sample for each engine. */
