@@ -7,7 +7,7 @@ import type { Endpoint } from '../server/endpoint.ts';
 import { answerTokens } from '../shard/record.ts';
 import type { Conversing } from './conversing.ts';
 import { deadlineOf } from './deadline.ts';
-import { readArrival, sendTurn, shouldVerifyText, textProblem } from './send-attempt.ts';
+import { readArrival, type SendOptions, sendTurn, shouldVerifyText, textProblem } from './send-attempt.ts';
 
 type Completed = Extract<Outcome, { kind: 'completed' }>;
 
@@ -28,8 +28,7 @@ export async function attempt(
   const sending = fleet.sent(endpoint);
   tally.sent();
   const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
-  const arrival = await sendTurn(endpoint, request, { deadlineMs, abort, clock });
-  let outcome = readArrival(arrival, endpoint, request);
+  let outcome = await ask(endpoint, request, { deadlineMs, abort, clock }, context);
   if (outcome.kind === 'completed' && shouldVerifyText(tally.replied(endpoint.server)))
     outcome = await verified(outcome, endpoint, request, context);
   fleet.ended(sending, `${partition}/${id}`, outcome);
@@ -41,6 +40,18 @@ export async function attempt(
     tokens: outcome.kind === 'completed' ? answerTokens(outcome.reply) : 0,
   });
   return { outcome: outcome.kind === 'completed' ? { ...outcome, reply: new Parcel(outcome.reply) } : outcome, sending };
+}
+
+/** A prompt that cannot be made ready is an attempt all the same: its server did not do what it is there for. */
+async function ask(
+  endpoint: Endpoint,
+  request: TurnRequest,
+  options: SendOptions,
+  { rendered }: Pick<Conversing, 'rendered'>,
+): Promise<Outcome> {
+  const prepared = await rendered.prepare(endpoint, request, options);
+  if ('outcome' in prepared) return prepared.outcome;
+  return readArrival(await sendTurn(endpoint, prepared.turn, options), endpoint, prepared.turn);
 }
 
 export function becauseOf(outcome: Outcome): string {

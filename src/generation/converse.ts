@@ -7,6 +7,7 @@ import { ASIDE_EXPLANATION, isContextReason } from '../base/aside-reason.ts';
 import type { Prompt } from '../base/conversation.ts';
 import { AerieError } from '../base/errors.ts';
 import type { Lease } from '../ledger/ledger.ts';
+import { hasTools } from '../engine/rendered-prompt.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { answerTokens } from '../shard/record.ts';
 import { findNextTurn } from '../shard/walk-conversation.ts';
@@ -86,7 +87,7 @@ function keepRecord(finished: Finished, endpoint: Endpoint, context: Conversing)
   const { lease, prompt, settings, turns, ending } = finished;
   const record = makeRecord({
     ...{ prompt, partition: lease.partition, turns, ending, sampling: settings.sampling },
-    exactness: endpoint.dialect.exactness(endpoint.facts),
+    exactness: context.rendered.exactness(endpoint, { hasTools: hasTools(prompt), extraBody: settings.extraBody }),
     provenance: context.provenanceOf(endpoint),
   });
   const { tokens, truncated } = countsOf(turns);

@@ -7,6 +7,7 @@ import type { Provenance } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { Committer } from './committer.ts';
 import type { Gate } from './gate.ts';
+import type { RenderedPrompts } from './rendered-prompts.ts';
 import type { Tally } from './tally.ts';
 import type { Trials } from './trial.ts';
 
@@ -19,6 +20,7 @@ export interface Conversing {
   /** One at a time: prompts that were in flight at several server deaths. */
   readonly suspects: Gate;
   readonly trials: Trials;
+  readonly rendered: RenderedPrompts;
   readonly committer: Committer;
   readonly tally: Tally;
   readonly clock: Clock;

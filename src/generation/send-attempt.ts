@@ -3,7 +3,17 @@
  * the server does. The deadline is Aerie's own; a second look at text against ids happens on a sample of replies.
  */
 import { bug } from '../base/errors.ts';
-import type { Continuation, Dialect, EngineRequest, MoreRequest, Outcome, TurnReply, TurnRequest } from '../engine/dialect.ts';
+import type {
+  Continuation,
+  Dialect,
+  EngineRequest,
+  MoreRequest,
+  Outcome,
+  PreparedRequest,
+  RenderedTurns,
+  TurnReply,
+  TurnRequest,
+} from '../engine/dialect.ts';
 import type { Clock } from '../host/host.ts';
 import type { HttpReply } from '../host/http.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
@@ -52,15 +62,25 @@ export function readArrival(arrival: Arrival, endpoint: Endpoint, turn: TurnRequ
   }
 }
 
-/** A turn, or more of its answer. */
+/** A turn as a chat or by the ids of its prompt, or more of its answer. */
 function renderRequest({ dialect, facts }: Endpoint, turn: TurnRequest): EngineRequest {
-  return asksForMore(turn) ? continuationOf(dialect).render(turn) : dialect.renderTurn(turn, facts);
+  if (asksForMore(turn)) return continuationOf(dialect).render(turn);
+  return isPrepared(turn) ? renderedTurnsOf(dialect).render(turn) : dialect.renderTurn(turn, facts);
 }
 
 function readReply({ dialect, facts }: Endpoint, turn: TurnRequest, reply: TurnReply): Outcome {
-  return asksForMore(turn)
-    ? continuationOf(dialect).read(reply, facts, turn)
-    : dialect.readReply(reply, facts, turn.sampling.maxTokens);
+  if (asksForMore(turn)) return continuationOf(dialect).read(reply, facts, turn);
+  if (isPrepared(turn)) return renderedTurnsOf(dialect).read(reply, facts, turn);
+  return dialect.readReply(reply, facts, turn.sampling.maxTokens);
+}
+
+function isPrepared(turn: TurnRequest): turn is PreparedRequest {
+  return turn.prompt !== undefined;
+}
+
+export function renderedTurnsOf({ name, renderedTurns }: Dialect): RenderedTurns {
+  if (renderedTurns === undefined) throw bug(`A prompt was rendered for ${name}, which is not asked so.`);
+  return renderedTurns;
 }
 
 function asksForMore(turn: TurnRequest): turn is MoreRequest {

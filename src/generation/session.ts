@@ -26,6 +26,7 @@ import { converse } from './converse.ts';
 import type { Conversing } from './conversing.ts';
 import { Gate, Slot } from './gate.ts';
 import type { Tally } from './tally.ts';
+import { RenderedPrompts } from './rendered-prompts.ts';
 import { Trials } from './trial.ts';
 
 export interface SessionOptions {
@@ -90,6 +91,7 @@ class Session {
       ...options,
       suspects: new Gate(1),
       trials: new Trials({ run, fleet, clock, abort }),
+      rendered: new RenderedPrompts(),
       drain,
       abort,
       stop: (error) => this.#stop(error),

@@ -1,6 +1,7 @@
 /** A server that is ready: where requests go, and what it said about itself when it became ready. */
 
 import { AerieError } from '../base/errors.ts';
+import type { FoundTemplate } from '../base/prompt-template.ts';
 import type { Dialect, EngineRequest, FactRequest, ServerFacts } from '../engine/dialect.ts';
 import type { Clock } from '../host/host.ts';
 import type { HttpClient, HttpReply } from '../host/http.ts';
@@ -10,6 +11,8 @@ export interface Endpoint {
   readonly server: string;
   readonly dialect: Dialect;
   readonly facts: ServerFacts;
+  /** Of its model, where this server's prompts are rendered here; left out: none is at hand. */
+  readonly template?: FoundTemplate;
   /** Id of the launch row in the ledger. */
   readonly launch: number;
   /** For turns: as many connections as the gate is wide. */

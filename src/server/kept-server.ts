@@ -6,6 +6,7 @@
  */
 import type { AerieError } from '../base/errors.ts';
 import type { Emit } from '../base/events.ts';
+import { type FoundTemplate, NO_TEMPLATE } from '../base/prompt-template.ts';
 import type { Dialect, ServerFacts } from '../engine/dialect.ts';
 import type { Host } from '../host/host.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
@@ -13,6 +14,7 @@ import { type Control, type Endpoint, lookAtHealth, readFacts, wrongCertificate 
 import { asAerieError, didNotStart, gaveUp } from './given-up.ts';
 import { lastLogLines } from './launch-embedded.ts';
 import type { LaunchedProcess } from './launched-process.ts';
+import { sayExactness } from './say-exactness.ts';
 import { MOST_DEATHS, nextServerState, relaunchPauseMs, type ServerObservation, type ServerState } from './server-state.ts';
 
 export interface KeptServerOptions {
@@ -34,7 +36,9 @@ export interface KeptServerOptions {
   /** How long the server may be away before the worker gives up. */
   readonly patienceMs: number;
   /** Checks what the server really is, records the launch, returns its id. May throw an AerieError: then the server has failed. */
-  readonly admit: (facts: ServerFacts, baseUrl: string) => number | Promise<number>;
+  readonly admit: (facts: ServerFacts, baseUrl: string, template: FoundTemplate) => number | Promise<number>;
+  /** The chat template of its model; asked for only where this version's prompts are rendered here. Left out: there is none. */
+  readonly findTemplate?: (facts: ServerFacts, signal: AbortSignal) => Promise<FoundTemplate>;
   /** Told each time a new endpoint is there. */
   readonly onReady: (endpoint: Endpoint) => void;
   readonly host: Host;
@@ -225,9 +229,8 @@ export class KeptServer {
       const endpoint = await this.#admit(baseUrl, control, facts);
       const { launch } = endpoint;
       const { model, contextTokens } = facts;
-      const { exact, because } = dialect.exactness(facts);
-      const inexact = exact ? {} : { inexactBecause: because };
-      emit({ kind: 'server.ready', subject: this.name, facts: { baseUrl, launch, model, contextTokens, ...inexact } });
+      const ids = sayExactness(endpoint);
+      emit({ kind: 'server.ready', subject: this.name, facts: { baseUrl, launch, model, contextTokens, ...ids } });
     }
     this.#wasReady = true;
     this.#lastSeen = '';
@@ -235,13 +238,15 @@ export class KeptServer {
   }
 
   async #admit(baseUrl: string, control: Control, facts: ServerFacts): Promise<Endpoint> {
-    const { dialect, host, headers, connections, admit, onReady } = this.#options;
+    const { dialect, host, headers, connections, findTemplate, admit, onReady } = this.#options;
     const before = this.#endpoint;
-    const launch = await admit(facts, baseUrl);
+    const template = dialect.renderedTurns?.isNeeded(facts) === true ? await findTemplate?.(facts, control.signal) : undefined;
+    const launch = await admit(facts, baseUrl, template ?? NO_TEMPLATE);
     const isSameClient = before?.control === control.client;
     if (!isSameClient) await this.#closeClients();
     const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers });
-    const endpoint = { server: this.name, dialect, facts, launch, turns, control: control.client };
+    const shared = { server: this.name, dialect, facts, launch, turns, control: control.client };
+    const endpoint: Endpoint = template === undefined ? shared : { ...shared, template };
     this.#endpoint = endpoint;
     this.#contextTokens = facts.contextTokens;
     onReady(endpoint);

@@ -1,5 +1,5 @@
 /** One event as one line; undefined for those that only the log needs. */
-import type { Event } from '../../base/events.ts';
+import type { Event, Facts } from '../../base/events.ts';
 import { formatBytes, formatCount, formatDuration } from '../../base/units.ts';
 import { countOf } from './count-of.ts';
 
@@ -25,7 +25,7 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'server.waiting':
       return `${subject}: not ready (${String(facts['seen'])}); waiting at most ${formatDuration(Number(facts['patienceMs']))}`;
     case 'server.ready':
-      return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'] || 'not named')}${facts['inexactBecause'] === undefined ? '' : `; records will NOT be exact: ${String(facts['inexactBecause'])}`}`;
+      return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'] || 'not named')}${renderInexact(facts)}`;
     case 'server.left-out':
       return `${subject}: left out of this run, ${String(facts['because'])}`;
     case 'server.lost':
@@ -56,4 +56,10 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'launch.recorded':
       return undefined;
   }
+}
+
+function renderInexact(facts: Facts): string {
+  const { inexactBecause, inexactWithTools } = facts;
+  if (inexactBecause !== undefined) return `; records will NOT be exact: ${String(inexactBecause)}`;
+  return inexactWithTools === undefined ? '' : `; records with tools will NOT be exact: ${String(inexactWithTools)}`;
 }

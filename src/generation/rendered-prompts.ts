@@ -1,0 +1,121 @@
+/**
+ * Prompts as ids, for servers that give none with a chat: rendered here, tokenised there, proved by sample.
+ *
+ *   not needed, or not possible ──▶ asked as a chat
+ *   rendered → tokenised ──▶ sample ──▶ as long as the server's own? ──no──▶ all of this kind are asked as a chat from now on
+ *                        └─▶ else, or yes ──▶ asked by ids
+ *
+ * The proof: the same turn as a chat that may answer one token; the server counts its own rendering of the prompt (`usage`),
+ * and that count must be the number of our ids. Prompts with tools are another part of a template, and are proved apart.
+ * The prompts looked at are those whose texts are looked at too: the first 32 of a server, then 1 in 256; and every one until
+ * one has been proved. The ids of a record are in any case the ids that its server was given.
+ */
+import { type FoundTemplate, NO_TEMPLATE } from '../base/prompt-template.ts';
+import { malformed, outcomeOfStatus } from '../engine/chat-completion.ts';
+import type { Exactness, Outcome, TurnRequest } from '../engine/dialect.ts';
+import { hasTools, type PromptKind, type RenderedPrompt } from '../engine/rendered-prompt.ts';
+import { openTimeLimit } from '../host/time-limit.ts';
+import type { Endpoint } from '../server/endpoint.ts';
+import { readArrival, renderedTurnsOf, type SendOptions, sendTurn, shouldVerifyText } from './send-attempt.ts';
+
+/** A tokenizer takes about a second for a megabyte of text, and has one process for all requests. */
+const TOKENIZE_TIMEOUT_MS = 30_000;
+/** vLLM and SGLang answer one token at least. */
+const ONE_TOKEN = 1;
+
+/** The turn as it is to be sent, or what came of it before it could be. */
+export type Prepared = { readonly turn: TurnRequest } | { readonly outcome: Outcome };
+
+interface Proof {
+  seen: number;
+  proved: number;
+  /** '' until a prompt was not what the server makes of it. */
+  broken: string;
+}
+
+export class RenderedPrompts {
+  readonly #proofs = new WeakMap<Endpoint, Map<boolean, Proof>>();
+
+  /** What a record of these prompts would be, as far as is known now. */
+  exactness(endpoint: Endpoint, prompt: Omit<PromptKind, 'template'>): Exactness {
+    const { dialect, facts } = endpoint;
+    const said = dialect.exactness(facts, { ...prompt, template: templateOf(endpoint) });
+    const { broken } = this.#proofOf(endpoint, prompt.hasTools);
+    if (!said.exact || broken === '') return said;
+    return { exact: false, how: said.how, because: broken };
+  }
+
+  async prepare(endpoint: Endpoint, turn: TurnRequest, options: SendOptions): Promise<Prepared> {
+    const { dialect, facts } = endpoint;
+    const { renderedTurns } = dialect;
+    if (renderedTurns === undefined || turn.soFar !== undefined || !renderedTurns.isNeeded(facts)) return { turn };
+    const isWithTools = hasTools(turn);
+    const proof = this.#proofOf(endpoint, isWithTools);
+    const template = templateOf(endpoint);
+    const whyNot = renderedTurns.whyNot({ template, hasTools: isWithTools, extraBody: turn.extraBody }, facts);
+    if (whyNot !== '' || proof.broken !== '') return { turn };
+    const rendered = renderedTurns.renderPrompt(turn, facts, template);
+    // Its server refuses the prompt in its own words, or takes it: then its record says that there are no ids.
+    if ('refused' in rendered) return { turn };
+    const prompt = await tokenize(endpoint, rendered.text, turn, options);
+    if ('kind' in prompt) return { outcome: prompt };
+    if (shouldVerifyText(proof.seen++) || proof.proved === 0) {
+      const own = await countAsChat(endpoint, turn, options);
+      if (typeof own !== 'number') return { outcome: own };
+      if (own !== prompt.ids.length) {
+        proof.broken = brokenBecause(own, prompt.ids.length, isWithTools);
+        return { turn };
+      }
+      proof.proved += 1;
+    }
+    return { turn: { ...turn, prompt } };
+  }
+
+  #proofOf(endpoint: Endpoint, isWithTools: boolean): Proof {
+    const kinds = this.#proofs.get(endpoint) ?? new Map<boolean, Proof>();
+    this.#proofs.set(endpoint, kinds);
+    const proof = kinds.get(isWithTools) ?? { seen: 0, proved: 0, broken: '' };
+    kinds.set(isWithTools, proof);
+    return proof;
+  }
+}
+
+function templateOf({ template }: Endpoint): FoundTemplate {
+  return template ?? NO_TEMPLATE;
+}
+
+function brokenBecause(own: number, ours: number, isWithTools: boolean): string {
+  const what = isWithTools ? 'a prompt with tools' : 'a prompt';
+  return `its server renders ${what} otherwise than the chat template that is at hand: ${own} tokens there, ${ours} here`;
+}
+
+async function tokenize(
+  { dialect, facts, control }: Endpoint,
+  text: string,
+  turn: TurnRequest,
+  { clock, abort }: SendOptions,
+): Promise<RenderedPrompt | Outcome> {
+  const renderedTurns = renderedTurnsOf(dialect);
+  const limit = openTimeLimit(clock, TOKENIZE_TIMEOUT_MS, abort);
+  const reply = await control.send(renderedTurns.tokenize(text, turn.model), limit.signal);
+  limit.close();
+  if (reply.kind === 'aborted')
+    return limit.isUp
+      ? { kind: 'lost', because: `/tokenize did not answer in ${TOKENIZE_TIMEOUT_MS / 1000} s`, deadline: false }
+      : { kind: 'abandoned' };
+  if (reply.kind === 'transport') return { kind: 'lost', because: `/tokenize: ${reply.code}`, deadline: false };
+  const { status, retryAfterMs } = reply;
+  const body = reply.body.take();
+  if (status !== 200) return outcomeOfStatus({ status, body, retryAfterMs }, undefined, NO_PATH);
+  const ids = renderedTurns.readTokens({ status, body }, facts);
+  return ids === undefined ? malformed('/tokenize gave no list of ids, or not as many as it counts') : { text, ids };
+}
+
+const NO_PATH = ' (the token ids of this version are had by /tokenize; the server, or a proxy before it, has none)';
+
+/** Tokens of the prompt as the server's own chat has it. */
+async function countAsChat(endpoint: Endpoint, turn: TurnRequest, options: SendOptions): Promise<number | Outcome> {
+  const asked = { ...turn, sampling: { ...turn.sampling, maxTokens: ONE_TOKEN } };
+  const outcome = readArrival(await sendTurn(endpoint, asked, options), endpoint, asked);
+  return outcome.kind === 'completed' ? outcome.reply.usage.prompt : outcome;
+}
