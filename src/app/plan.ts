@@ -18,7 +18,7 @@ import { type Candidate, evaluate, type PlanBasis } from './plan/candidate.ts';
 import { obtainModelFiles } from './plan/model-files.ts';
 import { isSameModel, modelOf, observeFacts, observeLog, parsePoints, pointsOf, wordsOfLog } from './plan/observe.ts';
 import { askPlan, type PlanInput, type PlanQuestion } from './plan/question.ts';
-import { nearMisses } from './plan/near-misses.ts';
+import { nearMisses } from '../server/launch/near-misses.ts';
 import { type PlayedWork, playWork } from './plan/play-work.ts';
 import { recallLaunches, rememberLaunch } from './plan/remembered.ts';
 import { PLAYED_EACH, renderSweepPlot, runSweep, type SweepRow } from './plan/run-sweep.ts';

@@ -54,13 +54,18 @@ test('what the flags say is not said again, under any of its names', () => {
   expect([portIn({}), portIn({ port: 0 }), portIn({ port: 'x' })]).toEqual([undefined, undefined, undefined]);
 });
 
+test('vLLM knows short names with one dash only', () => {
+  expect(wordsOf({ tp: 8, dcp: 2, q: 'fp8', seed: 1 }, VLLM_LINE).join(' ')).toBe('-tp 8 -dcp 2 -q fp8 --seed 1');
+  expect(wordsOf({ tp: 8 }, SGLANG_LINE)).toEqual(['--tp', '8']);
+});
+
 test.each<[LaunchFlags, string[], string[]]>([
-  [{ a: true }, ['--a'], ['--a']],
-  [{ a: false }, [], ['--no-a']],
-  [{ '--a': 1 }, ['--a', '1'], ['--a', '1']],
+  [{ abcd: true }, ['--abcd'], ['--abcd']],
+  [{ abcd: false }, [], ['--no-abcd']],
+  [{ '--abcd': 1 }, ['--abcd', '1'], ['--abcd', '1']],
   [{ 'cuda-graph-bs': [1, 2, 4] }, ['--cuda-graph-bs', '1', '2', '4'], ['--cuda-graph-bs', '1', '2', '4']],
-  [{ a: '{"b": 1}' }, ['--a', '{"b": 1}'], ['--a', '{"b": 1}']],
-  [{ a: -1, b: '-x' }, ['--a', '-1', '--b=-x'], ['--a', '-1', '--b=-x']],
+  [{ abcd: '{"b": 1}' }, ['--abcd', '{"b": 1}'], ['--abcd', '{"b": 1}']],
+  [{ abcd: -1, efgh: '-x' }, ['--abcd', '-1', '--efgh=-x'], ['--abcd', '-1', '--efgh=-x']],
 ])('%j', (flags, inSglang, inVllm) => {
   expect(wordsOf(flags, SGLANG_LINE)).toEqual(inSglang);
   expect(wordsOf(flags, VLLM_LINE)).toEqual(inVllm);

@@ -24,29 +24,34 @@ export interface Launching {
   effectiveFlags(launch: LaunchWords): LaunchFlags;
   /** The words behind the command, unquoted. */
   renderWords(launch: LaunchWords): string[];
+  /** Words that make the command list its flags; the first that lists them all counts (`engine/help-flags.ts`). */
+  readonly helpWords: readonly (readonly string[])[];
 }
 
 /** How one engine's command line differs from another's. */
 export interface CommandLine {
   /** `--no-X` for `false`; without it a switch that is off is left out. */
   readonly hasNegations: boolean;
+  /** Names of up to three letters have one dash (`-tp`, `-dp`, `-q`); with two the parser does not know them. */
+  readonly hasShortNames: boolean;
   readonly underscoresAreDashes: boolean;
 }
 
-export const SGLANG_LINE: CommandLine = { hasNegations: false, underscoresAreDashes: false };
-export const VLLM_LINE: CommandLine = { hasNegations: true, underscoresAreDashes: true };
+export const SGLANG_LINE: CommandLine = { hasNegations: false, hasShortNames: false, underscoresAreDashes: false };
+export const VLLM_LINE: CommandLine = { hasNegations: true, hasShortNames: true, underscoresAreDashes: true };
 
 /** Flags as written → words. The last of several wins in both engines, so order is kept. */
-export function wordsOf(flags: LaunchFlags, { hasNegations }: CommandLine): string[] {
+export function wordsOf(flags: LaunchFlags, { hasNegations, hasShortNames }: CommandLine): string[] {
   return Object.entries(flags).flatMap(([name, value]) => {
     const bare = bareName(name);
-    if (value === true) return [`--${bare}`];
+    const flag = `${hasShortNames && bare.length <= 3 ? '-' : '--'}${bare}`;
+    if (value === true) return [flag];
     if (value === false) return hasNegations ? [`--no-${bare}`] : [];
     const values = (typeof value === 'object' ? value : [value]).map(String);
     const [only] = values;
     // A parser takes a word that begins with a dash for the next flag, unless it is a number.
-    if (values.length === 1 && only !== undefined && /^-/.test(only) && !/^-\d*\.?\d+$/.test(only)) return [`--${bare}=${only}`];
-    return [`--${bare}`, ...values];
+    if (values.length === 1 && only !== undefined && /^-/.test(only) && !/^-\d*\.?\d+$/.test(only)) return [`${flag}=${only}`];
+    return [flag, ...values];
   });
 }
 

@@ -4,6 +4,7 @@ import { addMissing, type Launching, SGLANG_LINE, wordsOf } from '../launching.t
 export const sglangLaunching: Launching = {
   // `sglang serve` came later and takes the same flags; this one is in every version.
   usualCommand: 'python3 -m sglang.launch_server',
+  helpWords: [['--help']],
   effectiveFlags: ({ model, host, port, flags }) =>
     addMissing(
       flags,

@@ -5,6 +5,8 @@ const MODEL = ['model', 'model-tag'];
 
 export const vllmLaunching: Launching = {
   usualCommand: 'vllm serve',
+  // From 0.10 on the short form lists groups alone; before, `all` is not known.
+  helpWords: [['--help=all'], ['--help']],
   effectiveFlags: ({ model, host, port, flags }) =>
     addMissing(
       flags,
