@@ -13,6 +13,8 @@ import { AerieError } from '../base/errors.ts';
 import { startClock } from './lookalike/clock.ts';
 import { openFaultTable } from './lookalike/faults.ts';
 import { openJournal } from './lookalike/journal.ts';
+import { runAsEngine } from './lookalike/launch/as-engine.ts';
+import { splitWords } from './lookalike/launch/words.ts';
 import { readScenario } from './lookalike/scenario.ts';
 import type { Lookalike } from './lookalike/serve-generation.ts';
 import { listen } from './lookalike/server.ts';
@@ -66,15 +68,25 @@ function fail(thrown: unknown): never {
   process.exit(error.exitCode);
 }
 
-process.on('uncaughtException', fail); // a failed journal above all: no answer may leave without its line
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0));
-try {
-  const settings = parseSettings(process.argv.slice(2));
+async function runAsSurface(args: readonly string[]): Promise<void> {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0));
+  const settings = parseSettings(args);
   const lookalike = assemble(settings);
   const port = await listen(lookalike);
   if (settings.portFile !== '') writePortFile(settings.portFile, port);
   if (settings.lifeline) holdLifeline();
   process.stderr.write(`lookalike engine (no model) on http://${settings.host}:${port}\n`);
+}
+
+process.on('uncaughtException', fail); // a failed journal above all: no answer may leave without its line
+try {
+  const args = process.argv.slice(2);
+  const words = splitWords(args);
+  if (words === undefined) await runAsSurface(args);
+  else {
+    if (words.own.includes('--lifeline')) holdLifeline();
+    await runAsEngine(words, { onListening: ({ portFile }, port) => portFile !== '' && writePortFile(portFile, port) });
+  }
 } catch (thrown) {
   fail(thrown);
 }

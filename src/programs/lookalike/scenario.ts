@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { AerieError } from '../../base/errors.ts';
+import { LAUNCH_KEYS, phaseName } from './launch/machine-scenario.ts';
 
 const ms = z.number().nonnegative();
 const count = z.int().positive();
@@ -39,13 +40,17 @@ const when = z.strictObject({
   untilMs: ms.optional(),
   contains: z.string().min(1).optional(),
   lastContains: z.string().min(1).optional(),
+  /** Of a start, for a launcher (`--as`); `afterMs` is then since the phase began. */
+  phase: phaseName.optional(),
 });
 
 const always = { when: when.default({}), times: count.optional() };
 /** Health has no request of its own: these conditions cannot be asked of it. */
-const whenHealth = when.omit({ everyNth: true, contains: true, lastContains: true }).default({});
+const whenHealth = when.omit({ everyNth: true, contains: true, lastContains: true, phase: true }).default({});
+/** Strikes in one life alone: the one that finds no such file, and makes it. */
+const once = { once: z.string().min(1).optional() };
 
-export const faultSchema = z.discriminatedUnion('do', [
+const anyFault = z.discriminatedUnion('do', [
   z.strictObject({
     ...always,
     do: z.literal('status'),
@@ -54,10 +59,10 @@ export const faultSchema = z.discriminatedUnion('do', [
     body: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
     ms: ms.default(0),
   }),
-  z.strictObject({ ...always, do: z.literal('hang') }),
-  z.strictObject({ ...always, do: z.literal('die'), ms: ms.default(0), exitCode: z.int().min(0).max(255).optional() }),
+  z.strictObject({ ...always, ...once, do: z.literal('hang') }),
+  z.strictObject({ ...always, ...once, do: z.literal('die'), ms: ms.default(0), exitCode: z.int().min(0).max(255).optional() }),
   z.strictObject({ ...always, do: z.literal('reset'), ms: ms.default(0) }),
-  z.strictObject({ ...always, do: z.literal('slow'), ms }),
+  z.strictObject({ ...always, ...once, do: z.literal('slow'), ms }),
   z.strictObject({ ...always, do: z.literal('cut') }),
   z.strictObject({ ...always, do: z.literal('garbage') }),
   z.strictObject({ ...always, do: z.literal('wrong-count') }),
@@ -75,7 +80,21 @@ export const faultSchema = z.discriminatedUnion('do', [
   z.strictObject({ ...always, do: z.literal('scheduler-hangs'), health: z.enum(['real', 'lies']).default('real') }),
   /** Its schedulers' processes end; the front end goes on, as before 0.5.10, or sees it and ends too. */
   z.strictObject({ ...always, do: z.literal('schedulers-die') }),
+  /** Of a start: the GPU has no room for an allocation of that phase; an exception of rank 0 with that text. */
+  z.strictObject({ ...always, ...once, do: z.literal('oom') }),
+  z.strictObject({ ...always, ...once, do: z.literal('fail'), text: z.string().min(1) }),
 ]);
+
+const OF_A_START = new Set(['die', 'hang', 'slow', 'oom', 'fail']);
+const ONLY_OF_A_START = new Set(['oom', 'fail']);
+
+export const faultSchema = anyFault.superRefine((fault, context) => {
+  const isOfStart = 'phase' in fault.when && fault.when.phase !== undefined;
+  const complain = (message: string) => context.addIssue({ code: 'custom', path: ['when', 'phase'], message });
+  if (isOfStart && !OF_A_START.has(fault.do)) complain(`"${fault.do}" is no fault of a start`);
+  if (!isOfStart && ONLY_OF_A_START.has(fault.do)) complain(`"${fault.do}" needs a phase`);
+  if (!isOfStart && 'once' in fault && fault.once !== undefined) complain('"once" is for faults of a start: give a phase');
+});
 
 const scenarioSchema = z.strictObject({
   latency: latency.default({ kind: 'fixed', ms: 0 }),
@@ -94,6 +113,7 @@ const scenarioSchema = z.strictObject({
   refusals: z.enum(['vllm', 'vllm-older', 'vllm-newer', 'sglang', 'openai']).default('vllm'),
   /** `/tokenize` takes messages, as vLLM's does; SGLang's takes text only. */
   countsMessages: z.boolean().default(true),
+  ...LAUNCH_KEYS,
 });
 
 export type Latency = z.infer<typeof latency>;

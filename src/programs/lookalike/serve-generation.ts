@@ -17,7 +17,6 @@ import { planAnswer, sayText } from './compose-answer.ts';
 import { drawLatency, randomFrom } from './draw.ts';
 import type { FaultTable } from './faults.ts';
 import type { Journal, JournalSubject } from './journal.ts';
-import type { EngineLife } from './life.ts';
 import { type OutgoingReply, type PartsWithoutUsage, renderAnswer, renderStatus } from './render-outcome.ts';
 import type { Fault, Scenario } from './scenario.ts';
 import type { Settings } from './settings.ts';
@@ -41,9 +40,10 @@ export interface Lookalike {
   readonly faults: FaultTable;
   readonly life: string;
   readonly stats: Stats;
-  /** Where it lives as a real launcher (`--as`); left out: it is a surface and nothing more. */
-  readonly engine?: EngineLife;
-  /** Made of that life once: requests go through its scheduler, and the scenario's latency counts for nothing. */
+  /**
+   * Where it lives as a real launcher (`--as`): requests go through its scheduler, and the scenario's latency counts for nothing.
+   * Left out: it is a surface and nothing more.
+   */
   readonly serving?: Serving;
   die(exitCode: number | undefined): void;
 }

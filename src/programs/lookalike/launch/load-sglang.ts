@@ -1,0 +1,163 @@
+/**
+ * The middle of SGLang's start, where memory goes: weights, pool, graphs. Each step holds what it took of the GPUs, and dies where
+ * the arithmetic says that it does not fit.
+ */
+import { requestTableGiB } from '../../../capacity/estimate-memory.ts';
+import { isAtLeast } from '../../../engine/version.ts';
+import { dieOfRank } from './deaths.ts';
+import { renderBar } from './envelope.ts';
+import { framesOf } from './frames.ts';
+import { dieOfMemory, eachRank, type Launching } from './launching.ts';
+import type { LifePlan } from './plan-life.ts';
+import { gb, SglangLines } from './sglang-lines.ts';
+
+/** A local NVMe array, cold; repacking 72 GiB on each GPU took 75 s. */
+const DISK_GIB_PER_SECOND = 5;
+const REPACK_SECONDS_PER_GIB = 75 / 72.33;
+/** One of Kimi-K2.5's 64 files. */
+const SHARD_GIB = 9.05;
+/** 31 s for 52 sizes in a public log. */
+const SECONDS_PER_GRAPH = 0.6;
+
+export async function loadWeights(launching: Launching): Promise<void> {
+  const { stage, plan } = launching;
+  const {
+    launch,
+    prediction: { freeBeforeLoadGiB: before, weightsGiBPerGpu: weights },
+    shape,
+  } = plan();
+  const wholeGiB = weights * launch.tp * launch.pp;
+  const natural = {
+    skeleton: 2,
+    read: Math.max(2, wholeGiB / DISK_GIB_PER_SECOND),
+    repack: Math.max(1, weights * REPACK_SECONDS_PER_GIB),
+  };
+  const sum = natural.skeleton + natural.read + natural.repack;
+  const seconds = stage.enter('weight-loading', sum);
+  const part = (one: number) => (one / sum) * seconds;
+  const free = launching.measure();
+  eachRank(launching, (rank) => stage.say(`Load weight begin. avail mem=${gb(free[rank] ?? before)}`, { rank }));
+  launching.ranks()?.hold(heldBy(plan(), before));
+  await stage.wait(part(natural.skeleton));
+  await readShards(launching, part(natural.read), Math.max(1, Math.ceil(wholeGiB / SHARD_GIB)));
+  await stage.wait(part(natural.repack));
+  if (launch.kvType.asked.startsWith('fp8'))
+    stage.say(
+      'Using FP8 KV cache but no scaling factors provided. Defaulting to scaling factors of 1.0. This may lead to less accurate results!',
+      { rank: 0 },
+    );
+  const lines = new SglangLines(launch, shape);
+  eachRank(launching, (rank) => stage.say(lines.weightsEnd(seconds, (free[rank] ?? before) - weights, weights), { rank }));
+}
+
+/** GiB of the card that are gone where so much is free, others' not counted. */
+function heldBy({ gpu, prediction }: LifePlan, freeGiB: number): number {
+  // What others hold is missing before the load, too.
+  return Math.max(0, prediction.freeBeforeLoadGiB - freeGiB) + contextGiB(gpu.memoryMiB);
+}
+
+/** Driver, CUDA context and process groups: 95.59 of the driver against 94.04 free before the load. */
+function contextGiB(memoryMiB: number): number {
+  return (memoryMiB / 1024) * (1.55 / 95.59);
+}
+
+async function readShards(launching: Launching, seconds: number, shards: number): Promise<void> {
+  const { stage, plan } = launching;
+  const { freeBeforeLoadGiB: before, weightsGiBPerGpu: weights } = plan().prediction;
+  const bar = (done: number) =>
+    stage.write(`\r${renderBar('Loading safetensors checkpoint shards', done, shards, (done / shards) * seconds, false)}`);
+  bar(0);
+  for (let done = 1; done <= shards; done += 1) {
+    await stage.wait(seconds / shards);
+    const loaded = (weights * done) / shards;
+    if (loaded > before) {
+      stage.write('\n');
+      dieOfMemory(launching, weights / shards, before - (weights * (done - 1)) / shards);
+    }
+    launching.ranks()?.hold(heldBy(plan(), before - loaded));
+    bar(done);
+  }
+  stage.write('\n\n');
+}
+
+export async function makePool(launching: Launching): Promise<void> {
+  const { stage, plan, scenario } = launching;
+  const { launch, shape, prediction } = plan();
+  const seconds = stage.enter('kv-pool-allocation', 0.5);
+  const {
+    poolTokens,
+    poolGiB,
+    statePoolGiB,
+    freeBeforeLoadGiB: before,
+    weightsGiBPerGpu: weights,
+    requestTableGiB: table,
+  } = prediction;
+  const after = before - weights;
+  if (poolTokens <= launch.pageTokens) {
+    await stage.wait(seconds);
+    dieOfRank(launching.dying, { rank: 0, frames: framesOf('sglang', 'kv-pool-allocation'), error: noMemory(plan()) });
+  }
+  const lines = new SglangLines(launch, shape);
+  const isHidden = scenario.hidesKvType !== false;
+  if (lines.kvType() !== '' && !isHidden) stage.say(lines.kvType(), { rank: 0 });
+  await stage.wait(seconds);
+  eachRank(launching, (rank) => stage.say(lines.pool(poolTokens, poolGiB, !isHidden), { rank }));
+  if (launch.maxTotalTokensAsked > poolTokens)
+    stage.say(
+      `max_total_tokens=${launch.maxTotalTokensAsked} is larger than the profiled value ${poolTokens}. Use the profiled value instead.`,
+      { rank: 0 },
+    );
+  const left = after - poolGiB - statePoolGiB - table;
+  if (left < 0) tableTooLarge(launching, left + table);
+  eachRank(launching, (rank) => stage.say(`Memory pool end. avail mem=${gb(left)}`, { rank }));
+  launching.ranks()?.hold(heldBy(plan(), left));
+}
+
+function noMemory({ launch, prediction }: LifePlan): string {
+  const { memoryFraction } = launch;
+  const { freeBeforeLoadGiB: before, weightsGiBPerGpu: weights } = prediction;
+  const least = weights / before;
+  const from = (...version: [number, number, number]) => isAtLeast(launch.version, version) ?? true;
+  if (from(0, 5, 14))
+    return `ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=${memoryFraction}. Raise --mem-fraction-static above ${(Math.ceil(least * 1000) / 1000).toFixed(3)} (minimum viable = 1 - available/pre = ${least.toFixed(4)}). If using speculative decoding, draft weights are now counted.`;
+  const plain = 'RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.';
+  if (from(0, 5, 12)) return `${plain} Current value: mem_fraction_static=${memoryFraction}`;
+  return from(0, 5, 8) ? `${plain} Current value: self.server_args.mem_fraction_static=${memoryFraction}` : plain;
+}
+
+function tableTooLarge(launching: Launching, freeGiB: number): never {
+  const { launch, prediction } = launching.plan();
+  const frames = [
+    ...framesOf('sglang', 'kv-pool-allocation').slice(0, 2),
+    'sglang/srt/mem_cache/memory_pool.py | __init__ | self.req_to_token = torch.zeros(',
+  ];
+  const tried = requestTableGiB(prediction.maxRunningRequests, launch.contextTokens);
+  return dieOfMemory(launching, tried, freeGiB, { rank: 0, frames });
+}
+
+export async function captureGraphs(launching: Launching): Promise<void> {
+  const { stage, plan } = launching;
+  const { launch, shape, prediction, captureGiB } = plan();
+  const sizes = [...launch.graphBatches].reverse();
+  if (sizes.length === 0) return;
+  const seconds = stage.enter('cuda-graph-capture', SECONDS_PER_GRAPH * sizes.length);
+  const lines = new SglangLines(launch, shape);
+  const end = prediction.freeAfterGraphsGiB;
+  const begin = end + captureGiB;
+  eachRank(launching, (rank) => stage.say(lines.graphsBegin(begin), { rank }));
+  if (!lines.from(0, 5, 14)) stage.say(`Capture cuda graph bs [${launch.graphBatches.join(', ')}]`, { rank: 0 });
+  for (const [done, size] of sizes.entries()) {
+    const left = begin - (captureGiB * (done + 1)) / sizes.length;
+    stage.write(
+      `\r${renderBar(`Capturing batches (bs=${size} avail_mem=${gb(Math.max(0, left))})`, done, sizes.length, (done / sizes.length) * seconds)}`,
+    );
+    await stage.wait(seconds / sizes.length);
+    if (left < 0) {
+      stage.write('\n');
+      dieOfMemory(launching, Math.max(0.02, captureGiB / sizes.length), begin - (captureGiB * done) / sizes.length);
+    }
+    launching.ranks()?.hold(heldBy(plan(), left));
+  }
+  stage.write(`\r${renderBar(`Capturing batches (bs=1 avail_mem=${gb(end)})`, sizes.length, sizes.length, seconds)}\n`);
+  eachRank(launching, (rank) => stage.say(lines.graphsEnd(seconds, captureGiB, end), { rank }));
+}
