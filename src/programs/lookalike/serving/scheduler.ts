@@ -17,6 +17,9 @@ import type { Ended, ScheduledEvent, SchedulerNow } from './scheduled-event.ts';
 /** `--decode-log-interval`. */
 const STEPS_PER_READING = 40;
 
+/** A timer that was set for a moment may be woken a rounding error before it. */
+const ROUNDING_SECONDS = 1e-6;
+
 interface Resident {
   readonly promptTokens: number;
   readonly shared: readonly Segment[];
@@ -153,7 +156,7 @@ export class Scheduler {
   /** Plays up to now, stopping wherever something is to be told at its own time. */
   #catchUp(): void {
     if (this.isHung) return;
-    const until = this.#seconds();
+    const until = this.#seconds() + ROUNDING_SECONDS;
     for (let next = this.#nextMoment(); next <= until; next = this.#nextMoment()) this.#twin.advance(next);
     this.#twin.advance(until);
   }
