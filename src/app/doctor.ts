@@ -72,7 +72,7 @@ async function findTarget(target: string): Promise<{ folder: string; run: RunSpe
 function needsOf(run: RunSpec | undefined): Needs {
   if (run === undefined) return { inFlight: 0, servers: 0, partitions: 0, budgetTokens: 0, embedded: false };
   return {
-    inFlight: run.inFlight,
+    inFlight: run.isInFlightAuto ? 0 : run.inFlight,
     servers: run.servers.length,
     partitions: run.partitions.length,
     budgetTokens: run.partitions.reduce((sum, { budget }) => sum + budget, 0),

@@ -5,7 +5,7 @@
  */
 import { isContextReason } from '../base/aside-reason.ts';
 import { AerieError } from '../base/errors.ts';
-import type { Outcome } from '../engine/dialect.ts';
+import type { Outcome, ServerFacts } from '../engine/dialect.ts';
 import type { Clock } from '../host/host.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import type { KeptServer } from '../server/kept-server.ts';
@@ -43,6 +43,8 @@ export class Fleet {
   readonly #sendings = new Set<Sending>();
   readonly #waiting = new Set<() => void>();
   readonly #awaySince = new Map<string, number>();
+  readonly #facts = new Map<string, ServerFacts>();
+  readonly #listeners = new Set<() => void>();
   #troubleSinceMs: number | undefined;
   #deaths = 0;
   #isBegun = false;
@@ -62,6 +64,22 @@ export class Fleet {
   /** Times that a server was lost after it had been ready. */
   get deaths(): number {
     return this.#deaths;
+  }
+
+  /** A request would be sent at once. */
+  get isReady(): boolean {
+    return this.#servers.some(({ endpoint }) => endpoint !== undefined);
+  }
+
+  /** What each server said of itself when it was last ready; one that is only away counts, one that has failed does not. */
+  facts(): readonly ServerFacts[] {
+    return this.#servers.flatMap(({ name, failure }) => (failure === undefined ? (this.#facts.get(name) ?? []) : []));
+  }
+
+  /** Told at each change of a server, until the answer is called. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   async stop(): Promise<void> {
@@ -188,6 +206,7 @@ export class Fleet {
   }
 
   #serverChanged(server: KeptServer): void {
+    if (server.endpoint !== undefined) this.#facts.set(server.name, server.endpoint.facts);
     const awaySince = this.#awaySince.get(server.name);
     if (server.endpoint === undefined) {
       if (awaySince === undefined && server.wasReady) {
@@ -198,6 +217,7 @@ export class Fleet {
       this.#awaySince.delete(server.name);
       if (this.#clock.elapsed() - awaySince > LONG_AWAY_MS) this.#troubleSinceMs = undefined;
     }
+    for (const listener of this.#listeners) listener();
     this.#wake();
   }
 

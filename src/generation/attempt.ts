@@ -22,12 +22,16 @@ export async function attempt(
   request: TurnRequest,
   context: Conversing,
 ): Promise<Attempted> {
-  const { run, fleet, committer, tally, clock, abort } = context;
+  const { run, gate, fleet, committer, tally, clock, abort } = context;
   const { partition, id, turn } = key;
   const startedAt = clock.now();
   const sending = fleet.sent(endpoint);
   tally.sent();
-  const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
+  const deadlineMs = deadlineOf(request, {
+    run,
+    sequences: endpoint.facts.sequences,
+    inFlight: Math.max(gate.limit, gate.taken),
+  });
   let outcome = await ask(endpoint, request, { deadlineMs, abort, clock }, context);
   if (outcome.kind === 'completed' && shouldVerifyText(tally.replied(endpoint.server)))
     outcome = await verified(outcome, endpoint, request, context);

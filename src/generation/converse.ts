@@ -36,7 +36,7 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
       next = findNextTurn(prompt.messages, answers);
       const isDropped = turn.finish === 'length' && dropsTruncated(context, lease.partition);
       if (next.kind === 'over' || isDropped) slot.leave();
-      context.tally.answered(lease.partition, countsOf([turn]));
+      context.tally.answered(lease.partition, { ...countsOf([turn]), promptTokens: turn.usage.prompt });
       answered += 1;
       if (isDropped) return drop(lease, answers, end.endpoint, context);
       if (next.kind === 'over')

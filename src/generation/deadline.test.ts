@@ -41,6 +41,6 @@ test('the run file’s attempt-timeout goes before all that', () => {
       extraBody: {},
     },
   };
-  expect(deadlineOf(request, { run: { attemptTimeoutMs: 5_000, inFlight: 8 }, sequences: 1 })).toBe(5_000);
-  expect(deadlineOf(request, { run: { attemptTimeoutMs: 0, inFlight: 2 }, sequences: 1 })).toBe(300_000 + 2 * 140_000);
+  expect(deadlineOf(request, { run: { attemptTimeoutMs: 5_000 }, inFlight: 8, sequences: 1 })).toBe(5_000);
+  expect(deadlineOf(request, { run: { attemptTimeoutMs: 0 }, inFlight: 2, sequences: 1 })).toBe(300_000 + 2 * 140_000);
 });

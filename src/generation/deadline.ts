@@ -36,11 +36,12 @@ export function deadlineOf(
   {
     run,
     sequences,
-  }: { readonly run: { readonly attemptTimeoutMs: number; readonly inFlight: number }; readonly sequences: number },
+    inFlight,
+  }: { readonly run: { readonly attemptTimeoutMs: number }; readonly sequences: number; readonly inFlight: number },
 ): number {
   if (run.attemptTimeoutMs > 0) return run.attemptTimeoutMs;
   const promptBytes = bytesOf(request);
-  return computeDeadlineMs({ maxTokens: request.sampling.maxTokens, promptBytes, inFlight: run.inFlight, sequences });
+  return computeDeadlineMs({ maxTokens: request.sampling.maxTokens, promptBytes, inFlight, sequences });
 }
 
 function bytesOf({ messages, soFar }: TurnRequest): number {

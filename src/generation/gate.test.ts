@@ -1,6 +1,6 @@
 /** The gate: never above its limit, nobody forgotten, in order. */
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { ManualClock, settle } from '../../test/support/manual-clock.ts';
 import { Gate, Slot } from './gate.ts';
 import { runs } from '../../test/support/property-runs.ts';
@@ -28,7 +28,8 @@ test('those who wait are let in in order, and conversations under way before new
 test('it opens by 32 slots each tenth of a second', async () => {
   const clock = new ManualClock();
   const gate = new Gate(100);
-  const ramp = gate.ramp(clock, new AbortController().signal);
+  const ending = new AbortController();
+  const ramp = gate.ramp(clock, ending.signal);
   for (let asked = 0; asked < 120; asked++) void gate.enter(false);
   expect(gate.taken).toBe(32);
   await clock.pass(99);
@@ -37,16 +38,96 @@ test('it opens by 32 slots each tenth of a second', async () => {
   expect(gate.taken).toBe(64);
   await clock.pass(200);
   expect(gate.taken).toBe(100);
-  await ramp;
   expect(clock.sleeping).toBe(0);
-});
-
-test('an abort ends the ramp', async () => {
-  const clock = new ManualClock();
-  const ending = new AbortController();
-  const ramp = new Gate(2048).ramp(clock, ending.signal);
   ending.abort();
   await ramp;
+});
+
+test.each([40, 2048])('an abort ends the ramp, whether it is at its end or not (%i)', async (limit) => {
+  const clock = new ManualClock();
+  const ending = new AbortController();
+  const ramp = new Gate(limit).ramp(clock, ending.signal);
+  await clock.pass(100);
+  ending.abort();
+  await ramp;
+});
+
+/** A gate under way, with this many who want to enter. */
+function ramping(limit: number, asked: number) {
+  const clock = new ManualClock();
+  const ending = new AbortController();
+  const gate = new Gate(limit);
+  const ramp = gate.ramp(clock, ending.signal);
+  for (let n = 0; n < asked; n++) void gate.enter(false);
+  onTestFinished(async () => {
+    ending.abort();
+    await ramp;
+  });
+  return { clock, gate };
+}
+
+test('a higher limit is reached by the ramp', async () => {
+  const { clock, gate } = ramping(40, 200);
+  await clock.pass(1000);
+  expect(gate.taken).toBe(40);
+  gate.setLimit(150);
+  expect([gate.limit, gate.taken]).toEqual([150, 40]);
+  await clock.pass(99);
+  expect(gate.taken).toBe(40);
+  await clock.pass(1);
+  expect(gate.taken).toBe(72);
+  await clock.pass(1000);
+  expect(gate.taken).toBe(150);
+});
+
+test('a lower limit takes nothing back and lets nobody in until there is room', async () => {
+  const { clock, gate } = ramping(100, 200);
+  await clock.pass(1000);
+  gate.setLimit(0.5); // at least one
+  expect([gate.limit, gate.taken]).toEqual([1, 100]);
+  for (let left = 0; left < 99; left++) gate.leave();
+  expect(gate.taken).toBe(1);
+  gate.leave();
+  expect(gate.taken).toBe(1);
+  gate.setLimit(50);
+  expect(gate.taken).toBe(32);
+  await clock.pass(100);
+  expect(gate.taken).toBe(50);
+});
+
+test('while no server is ready only the first step is open, and from there the ramp begins', async () => {
+  const { clock, gate } = ramping(200, 500);
+  gate.hold();
+  await clock.pass(60_000);
+  expect(gate.taken).toBe(32);
+  gate.release(0);
+  expect(gate.taken).toBe(32);
+  await clock.pass(100);
+  expect(gate.taken).toBe(64);
+  await clock.pass(1000);
+  expect(gate.taken).toBe(200);
+
+  gate.hold(); // the server died with all that it had
+  for (let failed = 0; failed < 200; failed++) gate.leave();
+  await clock.pass(60_000);
+  expect(gate.taken).toBe(32);
+  gate.release(0);
+  await clock.pass(100);
+  expect(gate.taken).toBe(64);
+});
+
+test('what a short silence has not cost is not let in a second time step by step', async () => {
+  const { clock, gate } = ramping(200, 500);
+  await clock.pass(1000);
+  gate.hold();
+  gate.leave();
+  expect(gate.taken).toBe(199);
+  gate.release(199);
+  expect(gate.taken).toBe(199);
+  await clock.pass(100);
+  expect(gate.taken).toBe(200);
+  gate.release(3); // of a second server: nothing was held
+  expect(gate.taken).toBe(200);
 });
 
 test('a slot is given back once, however often it is left, and can be taken again', async () => {

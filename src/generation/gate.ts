@@ -2,6 +2,11 @@
  * The gate: how many requests may be in flight. Pulling, not pushing: whoever wants to send asks and waits. First come,
  * first served, except that a turn of a conversation under way goes before a new prompt, so that what is begun ends.
  * The number opens up by a ramp: 2,048 connections opened at once stall the event loop for half a second.
+ *
+ *   ramping ──limit reached──▶ open ──a higher limit──▶ ramping
+ *      └──no server is ready (hold)──▶ held at the first step ──one is ready (release)──▶ ramping from what is in flight
+ *
+ * A lower limit takes nothing back: what is in flight ends, and nobody enters until there is room again.
  */
 import type { Clock } from '../host/host.ts';
 
@@ -10,8 +15,10 @@ const RAMP_SLOTS = 32;
 const RAMP_EVERY_MS = 100;
 
 export class Gate {
-  readonly #limit: number;
+  #limit: number;
   #open: number;
+  #isHeld = false;
+  #wake: () => void = () => undefined;
   #taken = 0;
   readonly #urgent: (() => void)[] = [];
   readonly #patient: (() => void)[] = [];
@@ -30,10 +37,38 @@ export class Gate {
     return this.#limit;
   }
 
-  /** Opens the gate step by step; returns when it is fully open or the signal aborts. */
+  /** At least 1: a gate that nobody passes would end in silence. */
+  setLimit(limit: number): void {
+    this.#limit = Math.max(1, Math.floor(limit));
+    this.#open = Math.min(this.#limit, Math.max(this.#open, RAMP_SLOTS));
+    this.#admit();
+    this.#wake();
+  }
+
+  /** No server is ready: whoever enters would wait for one, and all would fall upon it together. */
+  hold(): void {
+    this.#isHeld = true;
+    this.#open = Math.min(this.#limit, RAMP_SLOTS);
+  }
+
+  /** A server is ready; `inFlight` requests were never lost, and the ramp goes on from there. */
+  release(inFlight: number): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#open = Math.min(this.#limit, Math.max(RAMP_SLOTS, inFlight));
+    this.#admit();
+    this.#wake();
+  }
+
+  /** Opens the gate step by step, as often as there is something to open; returns when the signal aborts. */
   async ramp(clock: Clock, signal: AbortSignal): Promise<void> {
-    while (this.#open < this.#limit && !signal.aborted) {
+    while (!signal.aborted) {
+      if (this.#isHeld || this.#open >= this.#limit) {
+        await this.#changed(signal);
+        continue;
+      }
       await clock.sleep(RAMP_EVERY_MS, signal);
+      if (this.#isHeld || signal.aborted) continue;
       this.#open = Math.min(this.#limit, this.#open + RAMP_SLOTS);
       this.#admit();
     }
@@ -50,6 +85,17 @@ export class Gate {
   leave(): void {
     this.#taken -= 1;
     this.#admit();
+  }
+
+  #changed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#wake = wake;
+      signal.addEventListener('abort', wake);
+    });
   }
 
   #admit(): void {

@@ -24,6 +24,7 @@ import { decideAdmission } from './budget.ts';
 import type { Committer } from './committer.ts';
 import { converse } from './converse.ts';
 import type { Conversing } from './conversing.ts';
+import { GateKeeper } from './gate-keeper.ts';
 import { Gate, Slot } from './gate.ts';
 import type { Tally } from './tally.ts';
 import { RenderedPrompts } from './rendered-prompts.ts';
@@ -77,6 +78,7 @@ class Session {
   readonly #ahead: Lease[] = [];
   readonly #underWay = new Set<Promise<void>>();
   readonly #reached = new Set<string>();
+  readonly #gateKeeper: GateKeeper;
   #wake: (() => void) | undefined;
 
   constructor(options: SessionOptions) {
@@ -84,6 +86,7 @@ class Session {
     this.#gate = options.gate;
     const drain = this.#ending.signal;
     const abort = this.#givingUp.signal;
+    this.#gateKeeper = new GateKeeper({ ...options, stop: (error) => this.#stop(error) });
     // One listener for each request in flight and each backoff; all are taken off again.
     setMaxListeners(0, drain, abort);
     const { run, fleet, clock } = options;
@@ -109,6 +112,7 @@ class Session {
     // Nothing that is answered from now on could be kept.
     committer.whenFailed((thrown) => this.#stop(thrown));
     const ramp = this.#gate.ramp(clock, this.#ending.signal);
+    this.#gateKeeper.begin();
     void this.#hearEnrolment();
     try {
       await this.#admitPrompts();
@@ -119,6 +123,7 @@ class Session {
     this.#giveLeasesBack();
     this.#end();
     await ramp;
+    this.#gateKeeper.end();
     drain.removeEventListener('abort', onDrain);
     abort.removeEventListener('abort', onAbort);
     await committer.close().catch((thrown: unknown) => this.#stop(thrown));
@@ -129,11 +134,10 @@ class Session {
 
   /** The main loop: a slot, a prompt, a conversation. It never waits for a prompt with a slot in its hand. */
   async #admitPrompts(): Promise<void> {
-    const mostUnderWay = this.#gate.limit * UNDER_WAY_PER_SLOT;
     for (;;) {
       await this.#gate.enter(false);
       await this.#options.committer.room();
-      const next = this.#underWay.size < mostUnderWay ? this.#nextLease() : 'later';
+      const next = this.#underWay.size < this.#gate.limit * UNDER_WAY_PER_SLOT ? this.#nextLease() : 'later';
       if (typeof next === 'object') {
         this.#begin(next);
         continue;
@@ -152,6 +156,7 @@ class Session {
       .finally(() => {
         slot.leave();
         this.#underWay.delete(conversation);
+        this.#gateKeeper.answered();
         this.#wake?.();
       });
     this.#underWay.add(conversation);

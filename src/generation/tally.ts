@@ -18,11 +18,15 @@ export interface AnswerCounts {
   readonly truncated: number;
 }
 
+export type NewAnswer = AnswerCounts & { readonly promptTokens: number };
+
 export class Tally {
   readonly #partitions = new Map<string, PartitionTally>();
   readonly #replies = new Map<string, number>();
   sessionAnswers = 0;
   sessionTokens = 0;
+  /** Of the prompts that these answers were given to, everything said before included. */
+  sessionPromptTokens = 0;
   retries = 0;
   /** Sum over all attempts in flight is not kept one by one: attempts × mean time is enough for an estimate. */
   attemptsInFlight = 0;
@@ -42,7 +46,7 @@ export class Tally {
     this.#of(partition).turnsUnderWay += turns;
   }
 
-  answered(partition: string, { answers, tokens, truncated }: AnswerCounts): void {
+  answered(partition: string, { answers, tokens, truncated, promptTokens }: NewAnswer): void {
     const tally = this.#of(partition);
     tally.spentTokens += tokens;
     tally.answers += answers;
@@ -50,6 +54,14 @@ export class Tally {
     tally.truncated += truncated;
     this.sessionAnswers += answers;
     this.sessionTokens += tokens;
+    this.sessionPromptTokens += promptTokens;
+  }
+
+  /** Means over the answers of this session; zeros before the first. */
+  means(): { readonly answers: number; readonly promptTokens: number; readonly outputTokens: number } {
+    const answers = this.sessionAnswers;
+    const count = Math.max(1, answers);
+    return { answers, promptTokens: this.sessionPromptTokens / count, outputTokens: this.sessionTokens / count };
   }
 
   /** A conversation is over for this worker with this many turns unanswered. */

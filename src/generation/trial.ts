@@ -50,7 +50,7 @@ export class Trials {
       templateKwargs: run.templateKwargs,
       extraBody: run.extraBody,
     };
-    const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences });
+    const deadlineMs = deadlineOf(request, { run, sequences: endpoint.facts.sequences, inFlight: run.inFlight });
     const sending = fleet.sent(endpoint);
     const outcome = readArrival(await sendTurn(endpoint, request, { deadlineMs, abort, clock }), endpoint, request);
     fleet.ended(sending, '(trial)', outcome);

@@ -19,6 +19,7 @@ import {
   sourcePath,
   text,
 } from './field-kinds.ts';
+import { MOST_IN_FLIGHT } from './run.ts';
 import { sampling, samplingOfPartition } from './sampling-keys.ts';
 
 /** A flag of SGLang or vLLM, spelled as the engine spells it: `tp: 8`, `enable-hierarchical-cache: true`. */
@@ -102,9 +103,6 @@ const server = z.strictObject({
     ),
   name: name().optional().describe('Name in logs and records. Default: the engine and its place in the list, as embedded-0.'),
 });
-
-/** Beyond this, connections rather than the engine set the pace. */
-const MOST_IN_FLIGHT = 4096;
 
 const belowBits = ['below-16-bit', 'below-8-bit'] as const;
 

@@ -1,6 +1,9 @@
 /** The run as the rest of Aerie sees it: every default resolved, every path absolute, nothing left to parse. */
 import type { Sampling } from '../base/sampling.ts';
 
+/** Beyond this, connections rather than the engine set the pace. */
+export const MOST_IN_FLIGHT = 4096;
+
 export type EngineKind = 'embedded' | 'vllm' | 'sglang' | 'openai';
 
 /** What stands behind a flag; `true` is a flag without a value, a list is one that takes several. */

@@ -8,7 +8,7 @@ import type { Endpoint } from '../../server/endpoint.ts';
 import { KeptServer, type KeptServerOptions } from '../../server/kept-server.ts';
 import { launchEmbedded } from '../../server/launch-embedded.ts';
 import type { ModelFile } from '../../server/model-file.ts';
-import type { RunSpec, ServerSpec } from '../../spec/run.ts';
+import { MOST_IN_FLIGHT, type RunSpec, type ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { admitLaunch } from './admit-launch.ts';
 import { embeddedLaunch, obtainEmbeddedModel } from './embedded-server.ts';
@@ -53,7 +53,7 @@ function openServer(server: ServerSpec, model: ModelFile | undefined, options: O
     dialect: dialectOf(server.engine),
     model: run.model,
     headers: secretHeaders(server, host.env),
-    connections: run.inFlight,
+    connections: run.isInFlightAuto ? MOST_IN_FLIGHT : run.inFlight, // the gate opens them one by one as they are needed
     patienceMs: run.patienceMs,
     admit: (facts: ServerFacts, baseUrl: string) => admitLaunch(server, facts, baseUrl, admitting),
     host,

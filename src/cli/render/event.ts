@@ -44,6 +44,12 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
       return `${subject}: ${of('records', 'record')} to be made anew (${String(facts['because'])}); each stays until its new one is there`;
     case 'partition.requeued':
       return `${subject}: asked again, ${count('aside')} set aside and ${count('dropped')} dropped`;
+    case 'partition.withdrawn':
+      return `${subject}: ${of('records', 'record')} withdrawn, ${of('prompts', 'prompt')} to be asked again, ${of('tokens', 'token')} back in the budget (${String(facts['because'])})`;
+    case 'policy.added':
+      return `policy added: ${subject}, ${String(facts['because'])} (decided by ${String(facts['by'])})`;
+    case 'gate.changed':
+      return `in flight: ${count('from')} → ${count('to')}, ${String(facts['because'])}`;
     case 'prompt.kept':
       return `${subject}: its record stays, the new attempt came to nothing: ${String(facts['reason'])}: ${String(facts['because'])}`;
     case 'prompt.set-aside':
@@ -54,6 +60,19 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'run.stopped':
     case 'server.stopped':
     case 'launch.recorded':
+    case 'launch.preflight':
+    case 'launch.starting':
+    case 'launch.started':
+    case 'launch.adopted':
+    case 'launch.phase':
+    case 'launch.verified':
+    case 'launch.ended':
+    case 'launch.changed':
+    case 'launch.given-up':
+    case 'launch.memory-held':
+    case 'launch.memory-free':
+    case 'verdict.given':
+    case 'policy.broken':
       return undefined;
   }
 }
