@@ -62,6 +62,7 @@ const SGLANG: readonly Row[] = [
     'what is computed again or kept',
   ],
   ['schedule-policy schedule-conservativeness', 'none', 'none', 'who waits'],
+  ['model-loader-extra-config watchdog-timeout', 'none', 'none', 'how files are read, and how long a step may take'],
   ['host port enable-metrics served-model-name', 'none', 'none', 'where and under which name it is reached'],
 ];
 
@@ -88,6 +89,7 @@ const VLLM: readonly Row[] = [
     'how much is kept, not what',
   ],
   ['max-model-len enable-prefix-caching language-model-only', 'none', 'none', 'how much is kept, not what'],
+  ['safetensors-load-strategy', 'none', 'none', 'how files are read'],
   ['host port served-model-name', 'none', 'none', 'where and under which name it is reached'],
 ];
 

@@ -30,7 +30,11 @@ const REMEDY_FIRST: readonly string[] = ['nccl-init-hang'];
 /** Where vLLM finds a little less free than it asks for, a little less will do; more is somebody else's. */
 const LITTLE = 0.05;
 
-export function decideRecovery(question: RecoveryQuestion): RecoveryStep {
+/** States in which a log shows a server that lives. */
+const LIVING: readonly string[] = ['initializing', 'ready', 'serving', 'degraded'];
+
+export function decideRecovery(asked: RecoveryQuestion): RecoveryStep {
+  const question = { ...asked, tries: asked.tries.map(readEnding) };
   const last = question.tries.at(-1);
   if (last === undefined) return giveUp('no launch has ended', 'Start the server: aerie server start', []);
   const counted = countedTries(question.tries);
@@ -57,6 +61,16 @@ export function decideRecovery(question: RecoveryQuestion): RecoveryStep {
     };
   if (isRemedyFirst && mayRepeat(question)) return sameFlags(question, last, predict);
   return giveUp(hopeless(last, passedOver), last.verdict.remedy.text, passedOver);
+}
+
+/** It ended, and its log shows nothing of it: what the log says of its life explains no end, and no remedy of it is one. */
+function readEnding(one: LaunchTry): LaunchTry {
+  const { verdict } = one;
+  if (!LIVING.includes(verdict.state)) return one;
+  const title = `the server ended without a word; the last that its log shows: ${verdict.state}${verdict.cause === 'none' ? '' : `, ${verdict.title}`}`;
+  const text = 'Look at the kernel’s log (dmesg -T | tail, journalctl -k) and at who may have stopped it.';
+  const remedy = { text, flag: '', value: '' };
+  return { ...one, verdict: { ...verdict, cause: 'unknown', title, remedy, restartSameFlagsHelps: null } };
 }
 
 function giveUp(because: string, remedy: string, passedOver: readonly string[]): RecoveryStep {

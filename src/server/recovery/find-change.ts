@@ -28,6 +28,8 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   'kv-pool-allocation-oom': lowerMemory,
   'gpu-out-of-memory': (question, predict) =>
     question.tries.at(-1)?.wasReady === true ? lowerMemory(question, predict) : NOTHING,
+  'unified-memory-exhausted': lowerByTenth,
+  'rl-resume-memory-oom': lowerByTenth,
   'profiling-oom': firstOf(takeVerdictRemedy, lowerMemory),
   'prefill-pool-exhausted': firstOf(takeVerdictRemedy, lowerMemory),
   'mamba-blocks-below-max-num-seqs': firstOf(takeVerdictRemedy, lowerMemory),
@@ -64,6 +66,20 @@ function lowerMemory(question: RecoveryQuestion, predict: Predict): Outcome {
   const first = question.engine === 'sglang' ? 'pool' : 'levers';
   const searched = from === undefined ? undefined : searchMemory(question, predict, { fractions: fractionsDown(from), first });
   return searched ?? lowerByThumb(question);
+}
+
+/** Memory that is lent to a trainer, or that the host needs too: no arithmetic knows how much, and a tenth is what the verdicts say. */
+const TENTH = 0.1;
+const LEAST_FRACTION = 0.3;
+
+function lowerByTenth(question: RecoveryQuestion, predict: Predict): Outcome {
+  const last = question.tries.at(-1);
+  const fraction = fractionOf(question) ?? (last === undefined ? undefined : predict(last.flags)?.launch.memoryFraction);
+  if (last === undefined || fraction === undefined || fraction <= LEAST_FRACTION) return takeVerdictRemedy(question, predict);
+  const to = Number(Math.max(LEAST_FRACTION, fraction - TENTH).toFixed(2));
+  const value = { ...last.verdict.remedy, value: String(to) };
+  const tries = [...question.tries.slice(0, -1), { ...last, verdict: { ...last.verdict, remedy: value } }];
+  return takeVerdictRemedy({ ...question, tries }, predict);
 }
 
 /** vLLM refuses a context that one request could not use: shorten it where the run's longest request allows, else make room. */

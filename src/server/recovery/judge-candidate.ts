@@ -28,7 +28,10 @@ export function judgeCandidate(question: RecoveryQuestion, changes: readonly Lau
   const early = refuseLever(question, changes) || refuseRepeat(question, flags, env) || refuseFraction(question, flags);
   if (early !== '') return { flags, env, plan: undefined, refusal: early };
   const plan = predict(flags);
-  return { flags, env, plan, refusal: refuseByRule(question, changes, classify(question, flags, plan)) };
+  const refusal =
+    findNewRefusal(plan, predict(last?.flags ?? question.given)) ||
+    refuseByRule(question, changes, classify(question, flags, plan));
+  return { flags, env, plan, refusal };
 }
 
 /** Levers that only a person, or a rule, may pull. */
@@ -53,6 +56,11 @@ function refuseFraction({ engine }: RecoveryQuestion, flags: Flags): string {
   const fraction = flagValue(engine, flags, FRACTION[engine]);
   if (fraction === undefined || (Number(fraction) > 0 && Number(fraction) < 1)) return '';
   return `a memory fraction lies between 0 and 1, and ${String(fraction)} does not`;
+}
+
+/** What the engine would not take of these flags and did of the last ones. */
+function findNewRefusal(plan: Plan | undefined, before: Plan | undefined): string {
+  return plan?.launch.refusals.find((refusal) => before?.launch.refusals.includes(refusal) !== true) ?? '';
 }
 
 function refuseByRule({ engine, policy }: RecoveryQuestion, changes: readonly LaunchChange[], launch: LaunchClass): string {

@@ -31,7 +31,9 @@ export function memoryLevers(question: RecoveryQuestion, flags: Flags): readonly
   const [cap, ...lower] = caps.map((most) => runningCap(engine, most));
   const [half, quarter] = chunks.map((tokens) => prefillChunk(engine, tokens));
   const graphs = engine === 'sglang' && caps[0] !== undefined ? graphCap(question, caps[0]) : undefined;
-  const found: (readonly (Setting | undefined)[])[] = [[], [cap], [graphs], [half], [cap, half]];
+  const found: (readonly (Setting | undefined)[])[] = [[], [cap], [graphs], [half], [cap, half], [graphs, half]];
+  const shorter = shorterContext(question, flags);
+  if (shorter !== undefined) found.push([shorter], [cap, shorter], [cap, half, shorter]);
   found.push(...lower.flatMap((one) => [[one], [one, half]]), [lower.at(-1) ?? cap, quarter]);
   // Steps without graphs are slow: 62 ms instead of 11 at small batches. Only where nothing else helps.
   found.push([cap, half, noGraphs(engine)]);
@@ -56,6 +58,14 @@ function chunksFor({ engine, tries }: RecoveryQuestion, flags: Flags): number[] 
   const has = typeof given === 'number' ? given : (tries.at(-1)?.verdict.facts.chunkedPrefill ?? USUAL_CHUNK);
   if (has <= 0) return [USUAL_CHUNK / 2]; // prompts are not cut at all
   return [Math.floor(has / 2), Math.floor(has / 4)].filter((tokens) => tokens >= LEAST_CHUNK);
+}
+
+/** vLLM starts only where a request of the whole context fits its cache; the run's longest request is enough. */
+function shorterContext({ engine, limits, tries }: RecoveryQuestion, flags: Flags): Setting | undefined {
+  const longest = limits?.longestRequestTokens;
+  const given = flagValue(engine, flags, 'max-model-len') ?? tries.at(-1)?.verdict.facts.contextTokens;
+  if (engine !== 'vllm' || longest === undefined || (typeof given === 'number' && given <= longest)) return undefined;
+  return { name: 'max-model-len', to: longest, because: `the run's longest request has ${longest} tokens` };
 }
 
 function runningCap(engine: PlannedEngine, most: number): Setting {

@@ -10,13 +10,8 @@ import type { LaunchTry, RecoveryQuestion } from './recovery.ts';
 
 /** Memory ran out in a batch: what was free is less than a batch needs. */
 const AT_WORK: readonly string[] = ['runtime-oom-activation', 'gpu-out-of-memory'];
-/** Memory ran out beside the pool before the server was ready: what was to be left is not there. */
-const AT_START: readonly string[] = [
-  'cuda-graph-capture-oom',
-  'attention-workspace-oom',
-  'req-to-token-table-oom',
-  'kv-pool-allocation-oom',
-];
+/** Memory ran out beside the pool before the server was ready: what was to be left is not there. (The table of requests is known exactly.) */
+const AT_START: readonly string[] = ['cuda-graph-capture-oom', 'attention-workspace-oom', 'kv-pool-allocation-oom'];
 /** From the least to the most that a prefill is likely to need (`capacity/estimate-memory.ts`: 0.7 and 1.15 of the middle). */
 const LEAST_TO_MOST = 1.15 / 0.7;
 /** vLLM measures its largest step and sets it aside; what stays outside is for fragments and communication, 1 GiB at most. */

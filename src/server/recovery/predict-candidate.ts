@@ -6,7 +6,7 @@
 import { type MeasuredLaunch, type Plan, planLaunch } from '../../capacity/plan-launch.ts';
 import { readFacts } from '../../capacity/read-facts.ts';
 import { plainFactsOf } from '../../diagnosis/measured-figures.ts';
-import { parseGiven } from './changes.ts';
+import { launchKey, parseGiven } from './changes.ts';
 import type { Flags, LaunchTry, PredictedLaunch, RecoveryQuestion } from './recovery.ts';
 
 export type Predict = (flags: Flags) => Plan | undefined;
@@ -28,7 +28,7 @@ export function predictor(question: RecoveryQuestion): Predict {
   const own = question.tries.slice(-1).flatMap((one) => measure(question, one));
   // Whatever cannot be of one machine is not believed: a foreign process, another GPU, a log that was cut.
   const choices = [[...own, ...basis.observations], own, basis.observations, []];
-  return (flags) => {
+  const tryAll = (flags: Flags): Plan | undefined => {
     for (const observations of choices) {
       try {
         return plan(flags, observations);
@@ -37,6 +37,13 @@ export function predictor(question: RecoveryQuestion): Predict {
       }
     }
     return undefined;
+  };
+  // The launch that ended is asked about with every candidate.
+  const known = new Map<string, Plan | undefined>();
+  return (flags) => {
+    const key = launchKey(engine, flags, {});
+    if (!known.has(key)) known.set(key, tryAll(flags));
+    return known.get(key);
   };
 }
 

@@ -44,10 +44,10 @@ function raiseByThumb(question: RecoveryQuestion, last: LaunchTry, to: number): 
 function leastFraction({ verdict }: LaunchTry): number | undefined {
   const { facts, remedy } = verdict;
   const { freeBeforeLoadGiB: before, freeAfterLoadGiB: after } = facts;
-  if (before !== undefined && after !== undefined && before > 0)
-    return Math.max(1 - after / before + MARGIN, Number(remedy.value) || 0);
-  const printed = Number(remedy.value);
-  return printed > 0 && printed < 1 ? printed : undefined;
+  const value = Number(remedy.value);
+  const printed = value > 0 && value < 1 ? value : undefined;
+  if (before === undefined || after === undefined || before <= 0) return printed;
+  return Math.max(1 - after / before + MARGIN, printed ?? 0);
 }
 
 /** Below what was seen before by more than this: somebody else is on the GPU. The field's rule. */

@@ -1,6 +1,6 @@
 /** The remedy that a verdict itself names, as a change: a flag of the engine with its value, or an environment variable. Pure. */
 import type { FlagValue } from '../../spec/run.ts';
-import { changeFlag, rowOf } from './changes.ts';
+import { changeFlag, flagValue, rowOf } from './changes.ts';
 import { FRACTION, judgeCandidate } from './judge-candidate.ts';
 import { type Predict, summarise } from './predict-candidate.ts';
 import type { LaunchChange, RecoveryQuestion } from './recovery.ts';
@@ -39,6 +39,9 @@ function draftChange(question: RecoveryQuestion): LaunchChange | string {
   if (flag === '') return '';
   if (!flag.startsWith('--')) return draftVariable(flag, value, last.env, text);
   const row = rowOf(question.engine, flag);
+  const written = flagValue(question.engine, last.flags, flag);
+  // A text that no table knows may say more than the remedy does.
+  if (row === undefined && written !== undefined) return `${flag} is given already, and stays as it is. ${text}`;
   const to = readValue(row?.kind ?? 'text', value);
   if (to === undefined) return `${flag}: which value is not known. ${text}`;
   return changeFlag({ engine: question.engine, flags: last.flags }, flag.replace(/^-+/, ''), to, text);
