@@ -10,6 +10,8 @@ export interface ProcessRow {
   readonly session: number;
   readonly startTicks: number;
   readonly carriesMarker: boolean;
+  /** A zombie: its environment is gone, its session is not. */
+  readonly hasEnded: boolean;
 }
 
 /** `main`: the pid of the launch's program, where it is still that program. The first started first. */
@@ -19,7 +21,12 @@ export function findFamily<Row extends ProcessRow>(rows: readonly Row[], main: n
   // Each launch is started in a session of its own, so who carries the marker is in that one or in one made below it. One whose
   // leader lives and does not carry it is somebody's terminal.
   const ofSeeds = seeds.map(({ session }) => session);
-  const sessions = new Set(ofSeeds.filter((session) => byPid.get(session)?.carriesMarker !== false));
+  const sessions = new Set(
+    ofSeeds.filter((session) => {
+      const leader = byPid.get(session);
+      return leader === undefined || leader.hasEnded || leader.carriesMarker;
+    }),
+  );
   const family = new Set([...seeds, ...rows.filter(({ session }) => sessions.has(session))]);
   let before = 0;
   while (family.size > before) {

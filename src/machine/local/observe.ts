@@ -7,6 +7,7 @@ import { hasProc, readAllStats, readBootId, readCommand, readEnvironment, readPr
 
 interface Found extends ProcessStat {
   readonly carriesMarker: boolean;
+  readonly hasEnded: boolean;
 }
 
 const UNSEEN = { family: [], residentBytes: undefined, readBytes: undefined, cpuTicks: undefined, compilers: 0 } as const;
@@ -62,7 +63,10 @@ async function findMarked(marker: string): Promise<Found[]> {
   const stats = await readAllStats();
   const word = `AERIE_LAUNCH=${marker}`;
   return Promise.all(
-    stats.map(async (stat) => ({ ...stat, carriesMarker: (await readEnvironment(stat.pid))?.includes(word) === true })),
+    stats.map(async (stat) => {
+      const carriesMarker = (await readEnvironment(stat.pid))?.includes(word) === true;
+      return { ...stat, carriesMarker, hasEnded: hasEnded(stat.state) };
+    }),
   );
 }
 
