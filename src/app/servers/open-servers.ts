@@ -1,5 +1,6 @@
 /** The servers of a run file → servers that are kept ready, each admitted only when it is what the run says. */
 import type { Happening } from '../../base/events.ts';
+import type { FoundTemplate } from '../../base/prompt-template.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { Fleet } from '../../fleet/fleet.ts';
@@ -12,6 +13,7 @@ import { MOST_IN_FLIGHT, type RunSpec, type ServerSpec } from '../../spec/run.ts
 import type { OperationContext } from '../context.ts';
 import { admitLaunch } from './admit-launch.ts';
 import { embeddedLaunch, obtainEmbeddedModel } from './embedded-server.ts';
+import { obtainTemplate } from './obtain-template.ts';
 import { secretHeaders } from './secrets.ts';
 
 export interface OpenServersOptions {
@@ -55,7 +57,10 @@ function openServer(server: ServerSpec, model: ModelFile | undefined, options: O
     headers: secretHeaders(server, host.env),
     connections: run.isInFlightAuto ? MOST_IN_FLIGHT : run.inFlight, // the gate opens them one by one as they are needed
     patienceMs: run.patienceMs,
-    admit: (facts: ServerFacts, baseUrl: string) => admitLaunch(server, facts, baseUrl, admitting),
+    admit: (facts: ServerFacts, baseUrl: string, template: FoundTemplate) =>
+      admitLaunch(server, facts, baseUrl, { ...admitting, template }),
+    findTemplate: (facts: ServerFacts, signal: AbortSignal) =>
+      obtainTemplate({ model: run.model, runFolder: run.folder, access: { env: host.env, signal } }, facts),
     host,
     emit,
     onReady,
