@@ -2,6 +2,7 @@
 import type { Clock, Host } from './host.ts';
 import { openHttp } from './http.ts';
 import { startProcess } from './processes.ts';
+import { scaledClock } from './scaled-clock.ts';
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -21,6 +22,9 @@ export const systemClock: Clock = {
   },
 };
 
+/** AERIE_CLOCK_RATE is for rehearsals and tests of long waits: how many times faster than the world this process lives. */
 export function nodeHost(): Host {
-  return { clock: systemClock, random: Math.random, env: process.env, pid: process.pid, startProcess, openHttp };
+  const rate = Number(process.env['AERIE_CLOCK_RATE'] ?? 1);
+  const clock = rate > 0 && rate !== 1 ? scaledClock(systemClock, rate) : systemClock;
+  return { clock, random: Math.random, env: process.env, pid: process.pid, startProcess, openHttp };
 }
