@@ -115,6 +115,19 @@ export class Fleet {
     return undefined;
   }
 
+  /** Starts every server and waits until each is ready or has failed, or the signal aborts. */
+  async whenSettled(
+    signal: AbortSignal,
+  ): Promise<{ readonly ready: readonly Endpoint[]; readonly failed: readonly AerieError[] }> {
+    this.#begin(signal);
+    const isOpen = ({ endpoint, failure }: KeptServer) => endpoint === undefined && failure === undefined;
+    while (!signal.aborted && this.#servers.some(isOpen)) await this.#change(signal);
+    return {
+      ready: this.#servers.flatMap(({ endpoint }) => endpoint ?? []),
+      failed: this.#servers.flatMap(({ failure }) => failure ?? []),
+    };
+  }
+
   /** A server, ready or on its way back, has a context of more tokens than this. */
   hasLongerContext(than: number): boolean {
     return this.#servers.some(({ contextTokens, failure }) => failure === undefined && contextTokens > than);
@@ -165,6 +178,12 @@ export class Fleet {
   /** How many requests this server has answered, whoever asked. */
   answersOf(server: string): number {
     return this.#standingOf(server).answers;
+  }
+
+  /** What this worker has asked of a server: what is still to be answered, and what was. */
+  askedOf(server: string): { readonly inFlight: number; readonly answered: number } {
+    const { inFlight, answers } = this.#standingOf(server);
+    return { inFlight, answered: answers };
   }
 
   standing(server: string): FleetStanding {

@@ -35,14 +35,21 @@ export interface KeptServerOptions {
   readonly connections: number;
   /** How long the server may be away before the worker gives up. */
   readonly patienceMs: number;
-  /** Checks what the server really is, records the launch, returns its id. May throw an AerieError: then the server has failed. */
-  readonly admit: (facts: ServerFacts, baseUrl: string, template: FoundTemplate) => number | Promise<number>;
+  /** Checks what the server really is and records the launch. May throw an AerieError: then the server has failed. */
+  readonly admit: (facts: ServerFacts, baseUrl: string, template: FoundTemplate) => Admitted | Promise<Admitted>;
   /** The chat template of its model; asked for only where this version's prompts are rendered here. Left out: there is none. */
   readonly findTemplate?: (facts: ServerFacts, signal: AbortSignal) => Promise<FoundTemplate>;
   /** Told each time a new endpoint is there. */
   readonly onReady: (endpoint: Endpoint) => void;
   readonly host: Host;
   readonly emit: Emit;
+}
+
+export interface Admitted {
+  /** Id of the launch row in the ledger. */
+  readonly launch: number;
+  /** What the server is, where more is known than it says of itself. */
+  readonly facts: ServerFacts;
 }
 
 /** Between two looks at a server that is not ready: fast at first, because the embedded engine loads in a second. */
@@ -68,6 +75,8 @@ export class KeptServer {
   #wasReady = false;
   #wasLookedAt = false;
   #contextTokens = 0;
+  /** What the server last said of itself. */
+  #told: ServerFacts | undefined;
   #started = false;
 
   constructor(options: KeptServerOptions) {
@@ -225,7 +234,7 @@ export class KeptServer {
     if (control.signal.aborted) return;
     if (typeof facts === 'string') return this.#notReady(facts);
     const before = this.#endpoint;
-    if (before?.control !== control.client || JSON.stringify(before.facts) !== JSON.stringify(facts)) {
+    if (before?.control !== control.client || JSON.stringify(this.#told) !== JSON.stringify(facts)) {
       const endpoint = await this.#admit(baseUrl, control, facts);
       const { launch } = endpoint;
       const { model, contextTokens } = facts;
@@ -241,14 +250,15 @@ export class KeptServer {
     const { dialect, host, headers, connections, findTemplate, admit, onReady } = this.#options;
     const before = this.#endpoint;
     const template = dialect.renderedTurns?.isNeeded(facts) === true ? await findTemplate?.(facts, control.signal) : undefined;
-    const launch = await admit(facts, baseUrl, template ?? NO_TEMPLATE);
+    const { launch, facts: known } = await admit(facts, baseUrl, template ?? NO_TEMPLATE);
     const isSameClient = before?.control === control.client;
     if (!isSameClient) await this.#closeClients();
     const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers });
-    const shared = { server: this.name, dialect, facts, launch, turns, control: control.client };
+    const shared = { server: this.name, dialect, facts: known, launch, turns, control: control.client };
     const endpoint: Endpoint = template === undefined ? shared : { ...shared, template };
     this.#endpoint = endpoint;
-    this.#contextTokens = facts.contextTokens;
+    this.#told = facts;
+    this.#contextTokens = known.contextTokens;
     onReady(endpoint);
     return endpoint;
   }

@@ -78,6 +78,7 @@ export function resolveRun(file: RunFile, at: { readonly file: string; readonly 
     pricePerHour: file['price-per-hour'] ?? 0,
     file: path,
     folder: runFolderOf(path, file.run),
+    serverFolder: runFolderOf(path, file.run),
     text: at.text,
   });
 }

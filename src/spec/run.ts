@@ -118,6 +118,8 @@ export interface RunSpec extends AskSettings {
   /** Absolute path of the run file, and of the run folder `runs/NAME` beside it. */
   readonly file: string;
   readonly folder: string;
+  /** Where what is known of launched servers lies, and their logs: the run's own folder, also while a preview works in another. */
+  readonly serverFolder: string;
   /** The text as given. */
   readonly text: string;
 }

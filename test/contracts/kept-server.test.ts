@@ -53,7 +53,7 @@ function keep(change: Partial<KeptServerOptions>, argsOf: (launch: number) => re
   };
   const server = new KeptServer({
     ...{ name: 's', model: 'lookalike', dialect: dialectOf('vllm'), headers: {}, connections: 4, patienceMs: 10_000, host },
-    admit: (facts) => admitted.push(facts),
+    admit: (facts) => ({ launch: admitted.push(facts), facts }),
     onReady: () => undefined,
     emit: (happening) => void happenings.push(happening),
     ...(change.attach === undefined ? { launch } : {}),

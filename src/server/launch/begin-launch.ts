@@ -1,0 +1,112 @@
+/**
+ * Starts one launch: the log of the launch before moves aside, the intention is on disk before the process is, and the
+ * process is on disk before anything is said about it. Killed anywhere between, the next Aerie finds what was started by its
+ * marker.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, rename, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { AerieError } from '../../base/errors.ts';
+import { describeCommand, renderCommand } from '../../engine/launching.ts';
+import type { Dialect } from '../../engine/dialect.ts';
+import type { Clock } from '../../host/host.ts';
+import type { Machine } from '../../machine/machine.ts';
+import type { Env, Flags } from '../recovery/recovery.ts';
+import type { BookShelf, LaunchRecord, ServerBook } from './launch-book.ts';
+
+/** What the run file says of a launch, beside its flags. */
+export interface LaunchPlace {
+  readonly server: string;
+  readonly model: string;
+  /** 0 = any free port. */
+  readonly port: number;
+  readonly setup: readonly string[];
+  /** '' = the engine's usual one. */
+  readonly command: string;
+  readonly workFolder: string;
+  readonly logPath: string;
+  /** Folder for exit statuses, beside the book. */
+  readonly stateFolder: string;
+}
+
+export interface BeginOptions {
+  readonly place: LaunchPlace;
+  readonly flags: Flags;
+  readonly port: number;
+  /** As it is told: secrets by name. */
+  readonly env: Env;
+  /** As it is given to the process. */
+  readonly values: Env;
+  readonly book: ServerBook;
+  readonly shelf: BookShelf;
+  readonly dialect: Dialect;
+  readonly machine: Machine;
+  readonly clock: Clock;
+  readonly onStarting: (record: LaunchRecord) => void;
+}
+
+export const LOOPBACK = '127.0.0.1';
+
+export async function beginLaunch(options: BeginOptions): Promise<{ readonly book: ServerBook; readonly record: LaunchRecord }> {
+  const { place, flags, port, values, shelf, machine, onStarting } = options;
+  const launching = options.dialect.launching;
+  if (launching === undefined) throw new Error(`${options.dialect.name} is not an engine that can be launched`);
+  const words = launching.renderWords({ model: place.model, host: LOOPBACK, port, flags });
+  const command = place.command === '' ? launching.usualCommand : place.command;
+  const intended = intend(options, describeCommand(command, words));
+  await moveAside(place.logPath, intended.n - 1);
+  await mkdir(dirname(place.logPath), { recursive: true });
+  await shelf.write(bookWith(options.book, intended));
+  onStarting(intended);
+  const { setup, workFolder } = place;
+  const { marker, logPath, statusPath } = intended;
+  const identity = await machine.start({
+    ...{ setup, command: renderCommand(command, words), env: values, workFolder, logPath, statusPath, marker },
+  });
+  const record = { ...intended, identity };
+  const book = bookWith(options.book, record);
+  await shelf.write(book);
+  return { book, record };
+}
+
+function intend({ place, flags, port, env, book, clock }: BeginOptions, line: string): LaunchRecord {
+  const n = book.launches + 1;
+  return {
+    n,
+    marker: `${place.server}-${n}-${randomBytes(8).toString('hex')}`, // 64 random bits: no two launches share one
+    ...{ flags, env, line, port },
+    logPath: place.logPath,
+    statusPath: join(place.stateFolder, `${place.server}.${n}.exit`),
+    startedAt: clock.now(),
+    answered: 0,
+  };
+}
+
+function bookWith(book: ServerBook, current: LaunchRecord): ServerBook {
+  return { ...book, launches: current.n, current, isPending: false };
+}
+
+/** A launch has a log of its own, so that no line of another is taken for one of it. `.0` is what was there before the first. */
+async function moveAside(logPath: string, n: number): Promise<void> {
+  const found = await stat(logPath).catch(() => undefined);
+  if (found === undefined) return;
+  if (!found.isFile()) {
+    throw new AerieError('server.not-launched', `The log of the launch cannot be written: ${logPath} is no file.`, {
+      remedy: 'Name a file under log: in the run file, or leave it out. Nothing was started.',
+    });
+  }
+  await rename(logPath, `${logPath}.${n}`);
+}
+
+/** Free at this moment; the engine binds it minutes later, and the preflight of the next try sees who took it meanwhile. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: LOOPBACK, port: 0 }, resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}

@@ -1,0 +1,281 @@
+/**
+ * The launches of one server: finds the one that lives, judges the one that died, decides what follows, and starts it. Each
+ * `launch()` is one round of
+ *
+ *   book ──lives, same flags──▶ adopted
+ *     ├──lives, other flags──▶ stopped ──┐
+ *     ├──died, or hung──▶ verdict ──▶ recovery ──gives up──▶ throws server.gave-up
+ *     │                                  └──relaunch──┐
+ *     └──nothing yet ─────────────────────────────────┴──▶ memory free? preflight ──▶ started
+ *
+ * Promises: never two launches of one server; nothing is started before the memory of the last one is back; nothing is stopped that
+ * Aerie did not start; every verdict, change and reason is an event before it is acted on.
+ */
+import { AerieError } from '../../base/errors.ts';
+import type { LiveVerdict } from '../../diagnosis/live/look.ts';
+import type { LaunchedProcess } from '../launched-process.ts';
+import { describeRecovery } from '../recovery/describe-recovery.ts';
+import { decideRecovery } from '../recovery/decide-recovery.ts';
+import { applyChanges, describeChange, launchKey } from '../recovery/changes.ts';
+import { keepChanges, planFlags } from '../recovery/kept-changes.ts';
+import type { Env, Flags, LaunchChange, LaunchTry, RecoveryStep } from '../recovery/recovery.ts';
+import { portIn } from '../../engine/launching.ts';
+import { beginLaunch, findFreePort, LOOPBACK } from './begin-launch.ts';
+import type { LaunchRecord, ServerBook } from './launch-book.ts';
+import { LaunchedEngine } from './launched-engine.ts';
+import type { LauncherOptions } from './launcher-options.ts';
+import { awaitFreeMemory, describeLeft, endLaunch, lookAtMemory } from './make-room.ts';
+import { runPreflight } from './run-preflight.ts';
+
+/** The next launch, and the book that it is entered in. */
+interface Next {
+  readonly flags: Flags;
+  readonly env: Env;
+  readonly book: ServerBook;
+}
+
+export interface StoppedLaunch {
+  /** 0 = none was running. */
+  readonly pid: number;
+  readonly says: readonly string[];
+  readonly isGone: boolean;
+  readonly isMemoryFree: boolean;
+}
+
+export class EngineLauncher {
+  readonly #options: LauncherOptions;
+  #engine: LaunchedEngine | undefined;
+  #answeredBefore = 0;
+
+  constructor(options: LauncherOptions) {
+    this.#options = options;
+  }
+
+  /** The launch that this worker watches. */
+  get engine(): LaunchedEngine | undefined {
+    return this.#engine;
+  }
+
+  async launch(): Promise<LaunchedProcess> {
+    const { shelf, policyRefuses } = this.#options;
+    const found = await this.#findLiving(await shelf.read());
+    const wanted = this.#wanted(found);
+    policyRefuses(wanted.flags);
+    if (found.current !== undefined) {
+      const kept = await this.#adopt(found, found.current, wanted);
+      if (kept !== undefined) return kept;
+    }
+    const book = await this.#options.shelf.read();
+    const next = book.isPending ? await this.#recover(book) : this.#wanted(book);
+    return await this.#begin(next);
+  }
+
+  async #begin({ flags, env, book }: Next): Promise<LaunchedProcess> {
+    const { place, dialect } = this.#options;
+    await awaitFreeMemory(this.#options, book.baseline ?? []);
+    const port = portIn(flags) ?? (place.port > 0 ? place.port : await findFreePort());
+    const values = this.#valuesOf(env);
+    const effective = dialect.launching?.effectiveFlags({ model: place.model, host: LOOPBACK, port, flags }) ?? flags;
+    const baseline = await runPreflight(this.#options, { flags, effective, values, baseline: book.baseline ?? [] });
+    const { book: begun, record } = await beginLaunch({
+      ...this.#options,
+      ...{ flags, port, env, values, book: { ...book, baseline } },
+      onStarting: (starting) => this.#tell('launch.starting', starting, { line: starting.line, log: starting.logPath }),
+      clock: this.#options.host.clock,
+    });
+    this.#tell('launch.started', record, { pid: record.identity?.pid ?? 0, port: record.port, log: record.logPath });
+    return this.#watch(begun, record);
+  }
+
+  /**
+   * Ends the launch that this worker watches, so that `launch()` starts it with these changes: a rule that came later wants them.
+   * They are kept before anything is stopped.
+   */
+  async relaunchWith(changes: readonly LaunchChange[], because: string): Promise<void> {
+    const { shelf, given, engine } = this.#options;
+    const book = await shelf.read();
+    await shelf.write({ ...book, kept: keepChanges({ engine, kept: book.kept, given, changes, by: 'policy' }) });
+    const record = book.current;
+    if (record === undefined) return;
+    this.#tell('launch.ended', record, { how: because });
+    await this.#engine?.replace(because, async () => {
+      await endLaunch(this.#options, record);
+      const { current: _, ...without } = await shelf.read();
+      await shelf.write(without);
+    });
+  }
+
+  /** Ends the launch that the book knows, whoever watched it. */
+  async stop(): Promise<StoppedLaunch> {
+    const { shelf } = this.#options;
+    const book = await this.#findLiving(await shelf.read());
+    const record = book.current;
+    if (record === undefined) return { pid: 0, says: [], isGone: true, isMemoryFree: true };
+    const report = await endLaunch(this.#options, record);
+    this.#tell('launch.ended', record, { how: 'stopped by a person' });
+    const { current: _, ...without } = book;
+    await shelf.write({ ...without, isPending: false });
+    const held = await lookAtMemory(this.#options, book.baseline ?? [], record.marker);
+    return {
+      pid: record.identity?.pid ?? 0,
+      says: [...(report === undefined ? [] : describeLeft(report)), ...held],
+      isGone: report?.isStopped ?? true,
+      isMemoryFree: held.length === 0,
+    };
+  }
+
+  /** It is ready: its launch is remembered as one that came so far. */
+  async noteReady(): Promise<void> {
+    const { shelf, host } = this.#options;
+    const book = await shelf.read();
+    if (book.current === undefined || book.current.readyAt !== undefined) return;
+    await shelf.write({ ...book, current: { ...book.current, readyAt: host.clock.now() } });
+  }
+
+  /** The book without a launch that is not there any more; one that died while nobody watched is judged first. */
+  async #findLiving(book: ServerBook): Promise<ServerBook> {
+    const { machine, shelf } = this.#options;
+    const record = book.current;
+    if (record === undefined) return book;
+    const identity = record.identity ?? (await machine.findByMarker(record.marker))[0];
+    if (identity === undefined) {
+      // The intention was written and nothing was started.
+      const { current: _, ...without } = book;
+      await shelf.write(without);
+      return without;
+    }
+    const known = { ...record, identity };
+    const look = await machine.look(identity, known);
+    if (look.main === 'running') return { ...book, current: known };
+    const judged = await this.#judgeDead(known);
+    return await this.#noteOver({ ...book, current: known }, known, judged);
+  }
+
+  async #judgeDead(record: LaunchRecord): Promise<LiveVerdict> {
+    const engine = this.#open(record, async () => undefined);
+    const verdict = await engine.watch.look();
+    await engine.leave();
+    return verdict;
+  }
+
+  async #adopt(
+    book: ServerBook,
+    record: LaunchRecord,
+    wanted: { readonly flags: Flags; readonly env: Env },
+  ): Promise<LaunchedProcess | undefined> {
+    const { engine, shelf } = this.#options;
+    if (launchKey(engine, record.flags, record.env) === launchKey(engine, wanted.flags, wanted.env)) {
+      await shelf.write(book);
+      this.#tell('launch.adopted', record, { pid: record.identity?.pid ?? 0, port: record.port, log: record.logPath });
+      return this.#watch(book, record);
+    }
+    const because = 'the run file has other flags now';
+    this.#tell('launch.ended', record, { how: because });
+    await endLaunch(this.#options, record);
+    const { current: _, ...without } = book;
+    await shelf.write(without);
+    return undefined;
+  }
+
+  #wanted(book: ServerBook): Next {
+    const { given, env } = this.#options;
+    const { flags, env: variables } = planFlags({ given, env, kept: book.kept });
+    return { flags, env: variables, book };
+  }
+
+  /** What follows the last try. Throws where nothing does. */
+  async #recover(book: ServerBook): Promise<Next> {
+    const { engine, given, policy, basis, limits, host, signal } = this.#options;
+    const step = decideRecovery({
+      ...{ engine, version: this.#options.version(), tries: book.tries, policy: policy(), given },
+      ...{ basis: basis(), limits: limits() },
+    });
+    const last = book.tries.at(-1);
+    if (step.kind === 'give-up' || last === undefined) throw this.#gaveUp(step, book.tries);
+    this.#tellStep(step, book);
+    await host.clock.sleep(step.pauseMs, signal);
+    if (step.kind === 'wait-for-memory') return { flags: last.flags, env: last.env, book };
+    const { flags, env } = applyChanges(last.flags, last.env, step.changes);
+    return {
+      flags,
+      env,
+      book: { ...book, kept: keepChanges({ engine, kept: book.kept, given, changes: step.changes, by: 'recovery' }) },
+    };
+  }
+
+  #tellStep(step: Exclude<RecoveryStep, { kind: 'give-up' }>, book: ServerBook): void {
+    const { name, emit } = this.#options;
+    const changes = step.kind === 'relaunch' ? step.changes : [];
+    const predicted = step.kind === 'relaunch' ? step.predicted : undefined;
+    emit({
+      kind: 'launch.changed',
+      subject: name,
+      facts: {
+        ...{
+          launch: book.launches + 1,
+          because: step.because,
+          changes: changes.map(describeChange).join(', ') || 'the same flags',
+        },
+        ...(predicted === undefined ? {} : { ...predicted }),
+      },
+    });
+  }
+
+  #gaveUp(step: RecoveryStep, tries: readonly LaunchTry[]): AerieError {
+    const { name, emit } = this.#options;
+    const because = step.because;
+    emit({ kind: 'launch.given-up', subject: name, facts: { because, launches: tries.length } });
+    const remedy = step.kind === 'give-up' ? step.remedy : '';
+    return new AerieError('server.gave-up', `${name} is given up after ${tries.length} launches: ${because}.`, {
+      evidence: describeRecovery(step, tries, name),
+      remedy: `What is committed is safe. ${remedy}\nThen run the same command again: it resumes.`,
+    });
+  }
+
+  #watch(book: ServerBook, record: LaunchRecord): LaunchedProcess {
+    this.#answeredBefore = this.#options.asked().answered;
+    const engine = this.#open(record, async (verdict) => {
+      const latest = await this.#options.shelf.read();
+      await this.#noteOver({ ...book, ...latest }, latest.current ?? record, verdict);
+    });
+    this.#engine = engine;
+    return engine;
+  }
+
+  #open(record: LaunchRecord, onOver: (verdict: LiveVerdict) => Promise<void>): LaunchedEngine {
+    const { name, emit, machine, dialect, host, headers, asked } = this.#options;
+    const control = host.openHttp({ baseUrl: `http://127.0.0.1:${record.port}`, connections: 2, headers });
+    return new LaunchedEngine({ name, emit, machine, dialect, control, clock: host.clock, launch: record, asked, onOver });
+  }
+
+  /** First on disk that it is over and why, then what is left of it is stopped. */
+  async #noteOver(book: ServerBook, record: LaunchRecord, verdict: LiveVerdict): Promise<ServerBook> {
+    const { shelf, host, asked } = this.#options;
+    const { current: _, ...without } = book;
+    const { flags, env, readyAt, answered } = record;
+    const over: LaunchTry = {
+      ...{ flags, env, verdict, readyAt, wasReady: readyAt !== undefined, endedAt: host.clock.now() },
+      answered: answered + asked().answered - this.#answeredBefore,
+    };
+    const after: ServerBook = { ...without, tries: [...book.tries, over], isPending: true };
+    await shelf.write(after);
+    this.#tell('launch.ended', record, { how: `${verdict.state}: ${verdict.title}` });
+    await endLaunch(this.#options, record);
+    return after;
+  }
+
+  #valuesOf(env: Env): Env {
+    return {
+      ...env,
+      ...Object.fromEntries(Object.entries(this.#options.values).filter(([name]) => env[name]?.startsWith('$') === true)),
+    };
+  }
+
+  #tell(
+    kind: 'launch.starting' | 'launch.started' | 'launch.adopted' | 'launch.ended',
+    record: LaunchRecord,
+    facts: Readonly<Record<string, string | number>>,
+  ): void {
+    this.#options.emit({ kind, subject: this.#options.name, facts: { launch: record.n, ...facts } });
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * What is known of one launched server across lives of Aerie: `servers/NAME.json` in the run folder. Written before a
+ * process is started (the marker finds what was started by an Aerie that died at once) and after everything that changes it.
+ * Promise: whoever reads it sees a whole book, the old one or the new one, also after a power cut.
+ */
+import { join } from 'node:path';
+import { AerieError } from '../../base/errors.ts';
+import { readText } from '../../host/read-text.ts';
+import type { GpuReading, ProcessIdentity } from '../../machine/machine.ts';
+import { replaceFile } from '../../shard/durable-file.ts';
+import { ensureFolder } from '../../shard/durable-folder.ts';
+import type { Flags, LaunchTry } from '../recovery/recovery.ts';
+import type { KeptChanges } from '../recovery/kept-changes.ts';
+
+/** One launch, from the decision to start it to its end. */
+export interface LaunchRecord {
+  /** Counted from 1 over the life of the run. */
+  readonly n: number;
+  readonly marker: string;
+  /** Absent: Aerie died between the decision and the start, or the start failed. */
+  readonly identity?: ProcessIdentity;
+  readonly flags: Flags;
+  /** Names and values; secrets as `$NAME`. */
+  readonly env: Readonly<Record<string, string>>;
+  /** As a person would type it, without the environment. */
+  readonly line: string;
+  readonly port: number;
+  readonly logPath: string;
+  readonly statusPath: string;
+  readonly startedAt: number;
+  /** Epoch ms when it became ready; absent: it has not been. */
+  readonly readyAt?: number;
+  /** Requests it had answered when last looked at. */
+  readonly answered: number;
+}
+
+export interface ServerBook {
+  readonly v: 1;
+  readonly launches: number;
+  /** The launch that lives, or was never seen to end. */
+  readonly current?: LaunchRecord;
+  /** The GPUs before the first launch; empty or absent = not known. */
+  readonly baseline?: readonly GpuReading[];
+  /** How earlier launches ended, oldest first. */
+  readonly tries: readonly LaunchTry[];
+  /** The last try has not been answered yet: what follows it is still to be decided. */
+  readonly isPending: boolean;
+  readonly kept: KeptChanges;
+}
+
+/** Enough for the tries of a bad night; what is older says nothing about the next launch. */
+const MOST_TRIES = 20;
+/** A book has some kilobytes a try; more is not ours. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+export interface BookShelf {
+  read(): Promise<ServerBook>;
+  write(book: ServerBook): Promise<void>;
+}
+
+export function openBook(folder: string, server: string, empty: KeptChanges): BookShelf {
+  const path = join(folder, 'servers', `${server}.json`);
+  return {
+    async read() {
+      const text = await readText(path, MOST_BYTES).catch((thrown: unknown) => {
+        if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+        throw thrown;
+      });
+      return text === undefined ? { v: 1, launches: 0, tries: [], isPending: false, kept: empty } : parseBook(text, path);
+    },
+    async write(book) {
+      await ensureFolder(join(folder, 'servers'));
+      const tries = book.tries.slice(-MOST_TRIES).map(withoutSamples);
+      await replaceFile(path, `${JSON.stringify({ ...book, tries }, undefined, 1)}\n`);
+    },
+  };
+}
+
+/** The readings of a night at work belong to the log. */
+function withoutSamples(one: LaunchTry): LaunchTry {
+  return { ...one, verdict: { ...one.verdict, facts: { ...one.verdict.facts, samples: [] } } };
+}
+
+function parseBook(text: string, path: string): ServerBook {
+  try {
+    const book = JSON.parse(text) as ServerBook;
+    if (book.v === 1 && Array.isArray(book.tries) && typeof book.launches === 'number') return book;
+  } catch {
+    // said below
+  }
+  throw new AerieError('ledger.damaged', `${path} is not what Aerie wrote there.`, {
+    because: 'It says which server was launched, and by that a server is found again and stopped.',
+    remedy: `Look whether a server still runs (nvidia-smi), then remove the file:  rm ${path}\nRecords and the ledger are not touched by this.`,
+  });
+}

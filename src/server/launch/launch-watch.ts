@@ -1,0 +1,154 @@
+/**
+ * Watches one launch from its start to its end: reads its log on, looks at its processes, its port and its counters, and lets
+ * `judgeLook` say what that means. It acts on nothing: whoever waits for `over` does.
+ *
+ * What moves it: time alone. A look never waits long for a server that does not answer.
+ */
+import type { LogFacts } from '../../diagnosis/log-facts.ts';
+import { describeProgress } from '../../diagnosis/live/describe-progress.ts';
+import { judgeLook, keepLooks } from '../../diagnosis/live/judge-look.ts';
+import { type Health, type LiveVerdict, type Look, logSigns, type ProcessSigns } from '../../diagnosis/live/look.ts';
+import type { Dialect } from '../../engine/dialect.ts';
+import type { EngineCounters } from '../../engine/counters.ts';
+import type { Clock } from '../../host/host.ts';
+import type { HttpClient } from '../../host/http.ts';
+import { openTimeLimit } from '../../host/time-limit.ts';
+import type { Machine, ProcessLook } from '../../machine/machine.ts';
+import { AskBeside } from './ask-beside.ts';
+import { askHealth } from './ask-health.ts';
+import { LogFollower } from './follow-log.ts';
+import type { LaunchRecord } from './launch-book.ts';
+
+export interface WatchOptions {
+  readonly launch: LaunchRecord;
+  readonly machine: Machine;
+  readonly dialect: Dialect;
+  /** To its port; for health and metrics alone. */
+  readonly control: HttpClient;
+  readonly clock: Clock;
+  /** Requests of this worker: those that it has not answered, and those that it has. */
+  readonly asked: () => { readonly inFlight: number; readonly answered: number };
+  readonly onLook: (verdict: LiveVerdict, progress: string) => void;
+}
+
+/** Between two looks: a start is followed closely, a server at work is disturbed little. */
+const LOOK_EVERY_MS = { starting: 2_000, working: 5_000 } as const;
+/** A look waits so long for health and counters, then takes what it last heard. */
+const ANSWER_WITHIN_MS = 2_000;
+/** nvidia-smi takes a second of a CPU on a machine of eight cards. */
+const GPU_EVERY_LOOKS = 5;
+const METRICS_TIMEOUT_MS = 25_000;
+
+export class LaunchWatch {
+  readonly #options: WatchOptions;
+  readonly #log: LogFollower;
+  readonly #ended = new AbortController();
+  readonly #health: AskBeside<Health>;
+  readonly #counters: AskBeside<EngineCounters | undefined>;
+  #looks: readonly Look[] = [];
+  #lookNumber = 0;
+  #gpuUsedMiB: number | undefined;
+  #verdict: LiveVerdict | undefined;
+
+  constructor(options: WatchOptions) {
+    const { machine, launch, dialect, control, clock } = options;
+    this.#options = options;
+    this.#log = new LogFollower(machine, launch.logPath, dialect.name === 'vllm' ? 'vllm' : 'sglang');
+    const elapsed = () => clock.elapsed();
+    this.#health = new AskBeside(() => askHealth(control, dialect.healthRequest, clock, this.#ended.signal), elapsed);
+    this.#counters = new AskBeside(() => this.#askCounters(), elapsed);
+  }
+
+  get verdict(): LiveVerdict | undefined {
+    return this.#verdict;
+  }
+
+  get logFacts(): LogFacts {
+    return this.#log.account().facts;
+  }
+
+  /** Something answers on its port. */
+  get isListening(): boolean {
+    return this.#health.last?.kind === 'http';
+  }
+
+  /** Looks until the server is over (crashed, hung, gone) or the signal aborts; undefined: it was the signal. */
+  async untilOver(signal: AbortSignal): Promise<LiveVerdict | undefined> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      const verdict = await this.look();
+      if (signal.aborted) break;
+      if (isOver(verdict)) return verdict;
+      const isWorking = verdict.state === 'ready' || verdict.state === 'serving';
+      await clock.sleep(isWorking ? LOOK_EVERY_MS.working : LOOK_EVERY_MS.starting, signal);
+    }
+    return undefined;
+  }
+
+  async look(): Promise<LiveVerdict> {
+    const { clock, asked, onLook } = this.#options;
+    this.#lookNumber += 1;
+    const [process] = await Promise.all([this.#lookAtProcess(), this.#askServer()]);
+    // After the process: what it wrote before its end is then there.
+    await this.#log.readOn();
+    const account = this.#log.account();
+    const look: Look = {
+      atMs: clock.elapsed(),
+      ...logSigns(account),
+      process,
+      health: this.#health.last,
+      counters: this.#counters.last,
+      asked: asked(),
+    };
+    this.#looks = keepLooks(this.#looks, look);
+    const verdict = judgeLook({ account, looks: this.#looks });
+    this.#verdict = verdict;
+    onLook(verdict, describeProgress(account, this.#looks));
+    return verdict;
+  }
+
+  close(): void {
+    this.#ended.abort();
+  }
+
+  async #askServer(): Promise<void> {
+    const { clock } = this.#options;
+    const enough = new AbortController();
+    const within = clock.sleep(ANSWER_WITHIN_MS, enough.signal);
+    await Promise.all([this.#health.ask(within), this.isListening ? this.#counters.ask(within) : undefined]);
+    enough.abort();
+  }
+
+  async #askCounters(): Promise<EngineCounters | undefined> {
+    const { dialect, control, clock } = this.#options;
+    if (dialect.metrics === undefined) return undefined;
+    const limit = openTimeLimit(clock, METRICS_TIMEOUT_MS, this.#ended.signal);
+    const reply = await control.send(dialect.metrics.request, limit.signal);
+    limit.close();
+    return reply.kind === 'http' ? dialect.metrics.parse({ status: reply.status, body: reply.body.take() }) : undefined;
+  }
+
+  async #lookAtProcess(): Promise<ProcessSigns | undefined> {
+    const { machine, launch } = this.#options;
+    if (launch.identity === undefined) return undefined;
+    const isStarting = this.#verdict === undefined || this.#verdict.state === 'initializing';
+    if (isStarting && this.#lookNumber % GPU_EVERY_LOOKS === 1) this.#gpuUsedMiB = await this.#readGpuMemory();
+    return signsOf(await machine.look(launch.identity, launch), this.#gpuUsedMiB);
+  }
+
+  async #readGpuMemory(): Promise<number | undefined> {
+    const look = await this.#options.machine.gpus();
+    return look.kind === 'read' ? look.gpus.reduce((sum, { usedMiB }) => sum + usedMiB, 0) : undefined;
+  }
+}
+
+function signsOf(look: ProcessLook, gpuUsedMiB: number | undefined): ProcessSigns {
+  const { main, exitStatus, residentBytes, readBytes, compilers, family } = look;
+  const children = family.filter(({ presence }) => presence === 'running').length - 1;
+  return { presence: main, exitStatus, residentBytes, readBytes, gpuUsedMiB, compilers, children: Math.max(0, children) };
+}
+
+/** Nothing more will come of it by itself. */
+export function isOver({ state }: LiveVerdict): boolean {
+  return state === 'crashed' || state === 'hung' || state === 'stopped' || state === 'absent';
+}

@@ -1,0 +1,134 @@
+/**
+ * One launch of a GPU server as a `LaunchedProcess`: watched while this worker lives, and left running when it ends. What the
+ * watch sees becomes events; that it is over becomes `exited`, after `onOver` has written down how.
+ */
+import type { Emit } from '../../base/events.ts';
+import type { LiveVerdict } from '../../diagnosis/live/look.ts';
+import type { Clock } from '../../host/host.ts';
+import type { LaunchedProcess } from '../launched-process.ts';
+import { LOOPBACK } from './begin-launch.ts';
+import type { LaunchRecord } from './launch-book.ts';
+import { LaunchWatch, type WatchOptions } from './launch-watch.ts';
+
+export interface LaunchedEngineOptions extends Omit<WatchOptions, 'onLook'> {
+  readonly name: string;
+  readonly emit: Emit;
+  /** Stops what is left, writes down how it ended; then the launch counts as ended. */
+  readonly onOver: (verdict: LiveVerdict) => Promise<void>;
+}
+
+const LOOK_EVERY_MS = 250;
+
+export class LaunchedEngine implements LaunchedProcess {
+  readonly watch: LaunchWatch;
+  readonly exited: Promise<string>;
+  readonly pid: number;
+  readonly logPath: string;
+  readonly record: LaunchRecord;
+  readonly #clock: Clock;
+  readonly #left = new AbortController();
+  readonly #watching: Promise<void>;
+  #end: (how: string) => void = () => undefined;
+  #isOver = false;
+
+  constructor(options: LaunchedEngineOptions) {
+    const { launch, clock } = options;
+    this.record = launch;
+    this.#clock = clock;
+    this.pid = launch.identity?.pid ?? 0;
+    this.logPath = launch.logPath;
+    const teller = new Teller(options);
+    this.watch = new LaunchWatch({ ...options, onLook: (verdict, progress) => teller.look(verdict, progress) });
+    this.exited = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.#watching = this.#follow(options);
+  }
+
+  get baseUrl(): string {
+    return `http://${LOOPBACK}:${this.record.port}`;
+  }
+
+  async listening(signal: AbortSignal): Promise<string | undefined> {
+    while (!this.#isOver && !signal.aborted) {
+      if (this.watch.isListening) return this.baseUrl;
+      await this.#clock.sleep(LOOK_EVERY_MS, signal);
+    }
+    return undefined;
+  }
+
+  /** Aerie itself ends it, to start it otherwise. */
+  async replace(how: string, stop: () => Promise<void>): Promise<void> {
+    this.#left.abort();
+    await this.#watching;
+    if (this.#isOver) return;
+    await stop();
+    this.#isOver = true;
+    this.#end(how);
+  }
+
+  async leave(): Promise<'running'> {
+    this.#left.abort();
+    await this.#watching;
+    return 'running';
+  }
+
+  async #follow(options: LaunchedEngineOptions): Promise<void> {
+    const over = await this.watch.untilOver(this.#left.signal);
+    if (over !== undefined) {
+      await options.onOver(over);
+      this.#isOver = true;
+      this.#end(`${over.state}${over.phase === '' ? '' : ` in ${over.phase}`}: ${over.title}`);
+    }
+    this.watch.close();
+    await options.control.close();
+  }
+}
+
+/** Says what a look saw, when it is something new: a phase, a tenth of its progress, another verdict. */
+class Teller {
+  readonly #options: LaunchedEngineOptions;
+  #phase = '';
+  #tenth = -1;
+  #verdict = '';
+  #isIll = false;
+
+  constructor(options: LaunchedEngineOptions) {
+    this.#options = options;
+  }
+
+  look(verdict: LiveVerdict, progress: string): void {
+    if (verdict.state === 'initializing') this.#tellPhase(verdict, progress);
+    const key = `${verdict.state} ${verdict.cause}`;
+    if (key === this.#verdict) return;
+    const wasIll = this.#isIll;
+    this.#verdict = key;
+    this.#isIll = verdict.cause !== 'none';
+    if ((this.#isIll || wasIll) && verdict.state !== 'initializing') this.#tellVerdict(verdict);
+  }
+
+  #tellPhase({ phase, progress: counted }: LiveVerdict, says: string): void {
+    const tenth = counted === undefined || counted.of === 0 ? 0 : Math.floor((10 * counted.done) / counted.of);
+    if (says === '' || (phase === this.#phase && tenth <= this.#tenth)) return;
+    this.#phase = phase;
+    this.#tenth = tenth;
+    const { name, emit, launch } = this.#options;
+    emit({ kind: 'launch.phase', subject: name, facts: { launch: launch.n, phase, says } });
+  }
+
+  #tellVerdict(verdict: LiveVerdict): void {
+    const { name, emit, launch } = this.#options;
+    const { state, phase, cause, title, confidence, evidence, remedy, stillForMs, signs } = verdict;
+    const [first, second] = evidence;
+    emit({
+      kind: 'verdict.given',
+      subject: name,
+      facts: {
+        ...{ launch: launch.n, state, phase, cause, title, confidence, stillForMs, remedy: remedy.text },
+        ...(first === undefined ? {} : { evidence: `${first.line}: ${first.text}` }),
+        ...(second === undefined ? {} : { evidence2: `${second.line}: ${second.text}` }),
+        ...(signs.length === 0 ? {} : { signs: signs.join('; ') }),
+      },
+    });
+  }
+}

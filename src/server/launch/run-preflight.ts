@@ -1,0 +1,107 @@
+/**
+ * Looks at the machine before a launch and lets `judgePreflight` say what that means. What is refused is thrown; a warning
+ * is an event and the launch goes on, because a person may know better.
+ */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { AerieError } from '../../base/errors.ts';
+import type { Plan } from '../../capacity/plan-launch.ts';
+import type { LaunchFlags } from '../../engine/launching.ts';
+import type { GpuReading } from '../../machine/machine.ts';
+import type { Env, Flags } from '../recovery/recovery.ts';
+import type { LauncherOptions } from './launcher-options.ts';
+import { endNamedHolder } from './make-room.ts';
+import type { PreflightCheck } from './preflight-input.ts';
+import { policyBeforeLaunch } from './preflight-plan.ts';
+import { portsOf } from './preflight-ports.ts';
+import { judgePreflight } from './preflight.ts';
+
+export interface PreflightQuestion {
+  /** As the person and recovery want them. */
+  readonly flags: Flags;
+  /** As they are sent. */
+  readonly effective: LaunchFlags;
+  /** The environment with its secrets: it is given to the launcher's own `--help`. */
+  readonly values: Env;
+  /** Of an earlier launch; empty = never seen. */
+  readonly baseline: readonly GpuReading[];
+}
+
+/** Importing an engine takes 10 to 30 s, minutes from a network disk. */
+const HELP_TIMEOUT_MS = 180_000;
+
+/** The readings of the GPUs with nobody on them. Throws `server.not-launched`. */
+export async function runPreflight(options: LauncherOptions, question: PreflightQuestion): Promise<readonly GpuReading[]> {
+  const { machine, engine, policy } = options;
+  if (options.killHolder !== undefined) await endNamedHolder(options, question.baseline);
+  const plan = options.plan(question.flags);
+  const gpus = await machine.gpus();
+  const ports = await Promise.all(
+    portsOf(engine, question.effective).map(async (one) => ({ ...one, owner: await machine.portOwner(one.port) })),
+  );
+  const cache = hubCacheOf(question.values);
+  const resources = await machine.resources([cache]);
+  const { baseline } = question;
+  const { checks } = judgePreflight({
+    ...{ engine, flags: question.effective, plan, ports, gpus, resources },
+    policy: policyBeforeLaunch({ flags: question.flags }, plan, policy()),
+    holders: gpus.kind === 'read' ? await machine.holders() : undefined,
+    baselineMiB: baseline.length === 0 ? undefined : Object.fromEntries(baseline.map(({ index, usedMiB }) => [index, usedMiB])),
+    visibleGpus: visibleOf(question.values),
+    help: await askHelp(options, question.values),
+    downloadBytes: await bytesToFetch(options, plan, cache),
+    diskFreeBytes: resources.diskFreeBytes[0],
+  });
+  tell(options, checks);
+  return baseline.length > 0 || gpus.kind !== 'read' ? baseline : gpus.gpus;
+}
+
+function tell({ name, emit }: LauncherOptions, checks: readonly PreflightCheck[]): void {
+  for (const { name: check, verdict, says, remedy } of checks) {
+    if (verdict !== 'warning') continue;
+    emit({ kind: 'launch.preflight', subject: name, facts: { check, verdict, says, ...(remedy === '' ? {} : { remedy }) } });
+  }
+  const refused = checks.filter(({ verdict }) => verdict === 'refused');
+  const [first] = refused;
+  if (first === undefined) return;
+  throw new AerieError('server.not-launched', `${name} was not launched: ${first.says}.`, {
+    evidence: refused.slice(1).map(({ says }) => says),
+    remedy: [...refused.map(({ remedy }) => remedy).filter((remedy) => remedy !== ''), 'Nothing was started.'].join('\n'),
+    facts: { check: first.name },
+  });
+}
+
+/** undefined: it could not be asked, or says nothing that looks like help. */
+async function askHelp({ machine, place, dialect }: LauncherOptions, values: Env): Promise<string | undefined> {
+  const command = place.command === '' ? (dialect.launching?.usualCommand ?? '') : place.command;
+  const script = [...place.setup, `cd ${JSON.stringify(place.workFolder)}`, `${command} --help`].join('\n');
+  const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: HELP_TIMEOUT_MS, env: values });
+  return result.kind === 'ended' && result.code === 0 && result.stdout.includes('--') ? result.stdout : undefined;
+}
+
+function visibleOf(values: Env): readonly number[] | undefined {
+  const listed = (values['CUDA_VISIBLE_DEVICES'] ?? '').split(',').map((one) => one.trim());
+  return listed.every((one) => /^\d+$/.test(one)) ? listed.map(Number) : undefined;
+}
+
+/** Where both engines fetch models to. */
+function hubCacheOf(values: Env): string {
+  const home = values['HF_HOME'] ?? process.env['HF_HOME'] ?? join(homedir(), '.cache', 'huggingface');
+  return values['HF_HUB_CACHE'] ?? join(home, 'hub');
+}
+
+/** By the weights' size and what lies in the cache already; undefined = not known. */
+async function bytesToFetch(
+  { machine, place }: LauncherOptions,
+  plan: Plan | undefined,
+  cache: string,
+): Promise<number | undefined> {
+  if (!/^[\w.-]+\/[\w.-]+$/.test(place.model)) return 0; // a folder of this machine
+  if (plan === undefined) return undefined;
+  const { launch, prediction } = plan;
+  const whole = prediction.weightsGiBPerGpu * launch.tp * launch.pp * 2 ** 30;
+  const folder = join(cache, `models--${place.model.replace('/', '--')}`);
+  const result = await machine.run({ file: 'du', args: ['-sk', folder], timeoutMs: 30_000 });
+  const there = result.kind === 'ended' ? Number(/^\d+/.exec(result.stdout)?.[0] ?? 0) * 1024 : 0;
+  return Math.max(0, whole - there);
+}
