@@ -5,17 +5,14 @@
 import { writeFile } from 'node:fs/promises';
 import { AerieError, systemCodeOf } from '../base/errors.ts';
 import type { PlannedEngine } from '../capacity/engine-launch.ts';
-import { findKnownModel } from '../capacity/known-models.ts';
-import type { ModelShape } from '../capacity/model-shape.ts';
 import { FLAG_TABLES, type MeasuredLaunch } from '../capacity/plan-launch.ts';
-import { readModelConfig } from '../capacity/read-model-config.ts';
 import { plainFactsOf } from '../diagnosis/measured-figures.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { findRun } from './find-run.ts';
 import { type Alternative, findAlternatives, findNearestThatWorks, type PolicyPrice, pricePolicy } from './plan/alternatives.ts';
 import { type Candidate, evaluate, type PlanBasis } from './plan/candidate.ts';
-import { obtainModelFiles } from './plan/model-files.ts';
+import { obtainShape } from './plan/obtain-shape.ts';
 import { isSameModel, modelOf, observeFacts, observeLog, parsePoints, pointsOf, wordsOfLog } from './plan/observe.ts';
 import { askPlan, type PlanInput, type PlanQuestion } from './plan/question.ts';
 import { nearMisses } from '../server/launch/near-misses.ts';
@@ -112,20 +109,6 @@ export async function runPlan(input: PlanInput, context: OperationContext): Prom
   };
   if (input.plot !== undefined) await writePlot(input.plot, renderSweepPlot(titleOf(report), sweeps, sweep));
   return report;
-}
-
-async function obtainShape(model: string, { host, onNote, drain }: OperationContext): Promise<ModelShape> {
-  const known = findKnownModel(model);
-  if (known !== undefined) return readModelConfig(known);
-  const files = await obtainModelFiles(model, { env: host.env, signal: drain }, onNote);
-  const { name, config, quantConfig, weightBytes, source } = files;
-  return readModelConfig({
-    name,
-    config: config as Readonly<Record<string, unknown>>,
-    ...(quantConfig === undefined ? {} : { hfQuantConfig: quantConfig as Readonly<Record<string, unknown>> }),
-    ...(weightBytes === 0 ? {} : { checkpointBytes: weightBytes }),
-    source,
-  });
 }
 
 interface Observed {

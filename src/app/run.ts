@@ -19,6 +19,8 @@ import { findRun } from './find-run.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
 import { markNewAttempts, type NewAttempts, NO_NEW_ATTEMPTS, parseRedo, type RedoTargets } from './redo.ts';
 import { openRunFolder } from './run-folder.ts';
+import { planLaunches } from './servers/plan-launches.ts';
+import { policyInForce } from './policy-in-force.ts';
 import { refuseBeforeStart } from './servers/refuse-before-start.ts';
 import { errorOf } from './session-error.ts';
 import { watchProgress } from './watch-progress.ts';
@@ -38,6 +40,8 @@ export interface RunInput {
   readonly amend?: boolean;
   /** Stop at the first refused input row. */
   readonly strict?: boolean;
+  /** Pid of a process that holds GPU memory and may be ended for a launch. */
+  readonly killHolder?: number;
 }
 
 export interface RunReport {
@@ -72,6 +76,7 @@ export async function runRun(input: RunInput, context: OperationContext): Promis
     redo,
     isAmending: input.amend ?? false,
     isStrict: input.strict ?? false,
+    ...(input.killHolder === undefined ? {} : { killHolder: input.killHolder }),
   };
   return await workOn(run, input.run, context, wishes);
 }
@@ -89,14 +94,15 @@ export async function workOn(
   run: RunSpec,
   argument: string,
   context: OperationContext,
-  wishes: NewAttempts & { readonly isAmending: boolean; readonly isStrict: boolean } = {
+  wishes: NewAttempts & { readonly isAmending: boolean; readonly isStrict: boolean; readonly killHolder?: number } = {
     ...NO_NEW_ATTEMPTS,
     isAmending: false,
     isStrict: false,
   },
 ): Promise<RunReport> {
   refuseBeforeStart(run, context.host.env);
-  const { isAmending } = wishes;
+  const bases = await planLaunches(run, context);
+  const { isAmending, killHolder } = wishes;
   const { ledger, isNew, events: amendments, close } = await openRunFolder(run, context.host, isAmending);
   const log = openRunLog(join(run.folder, 'logs', 'aerie.log'));
   const onEvents = (events: readonly Event[]) => {
@@ -107,7 +113,11 @@ export async function workOn(
   };
   try {
     const emit = (happening: Happening) => onEvents(ledger.emit([happening]));
-    const job: Job = { run, ledger, context, onEvents, emit, isAmending, isStrict: wishes.isStrict };
+    const job: Job = {
+      ...{ run, ledger, context, onEvents, emit, isAmending, isStrict: wishes.isStrict, bases },
+      policy: () => policyInForce(run, ledger),
+      ...(killHolder === undefined ? {} : { killHolder }),
+    };
     onEvents(amendments);
     await markNewAttempts(job, wishes, argument);
     return await work(job, isNew, argument);

@@ -5,19 +5,19 @@
  */
 import { join } from 'node:path';
 import type { Event, Happening } from '../base/events.ts';
-import type { Fleet } from '../fleet/fleet.ts';
 import { Committer } from '../generation/committer.ts';
 import { Gate } from '../generation/gate.ts';
 import { ShardSet } from '../generation/shard-set.ts';
 import { Tally } from '../generation/tally.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type LineReader, openLineReader } from '../shard/line-reader.ts';
-import type { RunSpec } from '../spec/run.ts';
+import type { PolicyRule, RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { plantCrash } from './crash-points.ts';
 import { Enrolments } from './enrolments.ts';
 import { keepTokenizer } from './keep-tokenizer.ts';
-import { openServers } from './servers/open-servers.ts';
+import type { LaunchBasis } from './servers/launch-basis.ts';
+import { type OpenedServers, openServers } from './servers/open-servers.ts';
 
 export interface Job {
   readonly run: RunSpec;
@@ -28,10 +28,15 @@ export interface Job {
   readonly onEvents: (events: readonly Event[]) => void;
   readonly emit: (happening: Happening) => void;
   readonly isAmending: boolean;
+  /** What is known of each launch of SGLang or vLLM, by server. */
+  readonly bases: ReadonlyMap<string, LaunchBasis>;
+  /** Rules in force now: those of the run file, and those that were added. */
+  readonly policy: () => readonly PolicyRule[];
+  /** This holder of GPU memory may be ended. */
+  readonly killHolder?: number;
 }
 
-export interface Workplace {
-  readonly fleet: Fleet;
+export interface Workplace extends OpenedServers {
   readonly tally: Tally;
   readonly gate: Gate;
   readonly committer: Committer;
@@ -47,7 +52,8 @@ export async function openWorkplace(job: Job): Promise<Workplace> {
   const sealBytes = Number(host.env['AERIE_SEAL_BYTES']); // for tests of sealing; people have no use for it
   const shards = new ShardSet({ folder: run.folder, ledger, at, ...(sealBytes > 0 ? { sealBytes } : {}) });
   const tokenizers: Promise<void>[] = [];
-  const fleet = await openFleet(job, shards, tokenizers);
+  const stopping = new AbortController();
+  const { fleet, launchers } = await openFleet(job, shards, tokenizers, stopping.signal);
   const tally = new Tally();
   for (const partition of ledger.partitions()) tally.begin(partition);
   const readers = new Map<string, LineReader>();
@@ -57,6 +63,7 @@ export async function openWorkplace(job: Job): Promise<Workplace> {
   });
   return {
     fleet,
+    launchers,
     tally,
     gate: new Gate(run.inFlight),
     committer: new Committer({ ledger, shards, clock: host.clock, at, onEvents }),
@@ -69,6 +76,7 @@ export async function openWorkplace(job: Job): Promise<Workplace> {
     async close() {
       // A tokenizer is read from the server, so it comes before the server's end, unless there is no time.
       if (!abort.aborted) await Promise.all(tokenizers);
+      stopping.abort();
       const closing = [enrolments.stop(), fleet.stop(), shards.close(), ...[...readers.values()].map((reader) => reader.close())];
       await Promise.allSettled(closing);
     },
@@ -77,14 +85,16 @@ export async function openWorkplace(job: Job): Promise<Workplace> {
 
 /** The first thing: shards at what the ledger has, so that a worker that cannot go on has at least mended the folder. */
 async function openFleet(
-  { run, ledger, context, emit, isAmending }: Job,
+  { run, ledger, context, emit, isAmending, bases, policy, killHolder }: Job,
   shards: ShardSet,
   tokenizers: Promise<void>[],
-): Promise<Fleet> {
+  stopping: AbortSignal,
+): Promise<OpenedServers> {
   try {
     for (const happening of await shards.repair()) emit(happening);
     return await openServers({
-      ...{ run, ledger, context, emit, isAmending },
+      ...{ run, ledger, context, emit, isAmending, bases, policy, stopping },
+      ...(killHolder === undefined ? {} : { killHolder }),
       // Nothing depends on the tokenizer: without one, `check` says that it has no decoder.
       onReady: (endpoint) => tokenizers.push(keepTokenizer(endpoint, run.folder).catch(() => undefined)),
     });

@@ -3,14 +3,13 @@ import { isKnown } from '../../base/element-type.ts';
 import { AerieError } from '../../base/errors.ts';
 import type { Facts, Happening } from '../../base/events.ts';
 import { sha256Hex } from '../../base/ids.ts';
-import { type FoundTemplate, NO_TEMPLATE } from '../../base/prompt-template.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import type { Host } from '../../host/host.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type Difference, launchDifferences } from '../../spec/identity.ts';
 import { checkPolicy, describeRule, isBroken, type LaunchClass } from '../../spec/policy.ts';
-import type { RunSpec, ServerSpec } from '../../spec/run.ts';
+import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 import { amended, launchFacts } from '../run-folder.ts';
 import { refuseShortContext } from './refuse-short-context.ts';
 
@@ -20,8 +19,17 @@ export interface AdmitOptions {
   readonly clock: Host['clock'];
   readonly emit: (happening: Happening) => void;
   readonly isAmending: boolean;
-  /** Of its model, where this server's prompts are rendered here; left out: none is at hand. */
-  readonly template?: FoundTemplate;
+  /** Rules in force now: those of the run file, and those that were added. */
+  readonly policy: () => readonly PolicyRule[];
+  /** Of a launch of Aerie's own. */
+  readonly known?: KnownLaunch;
+}
+
+/** What is known of a server beyond what it says of itself. */
+export interface KnownLaunch {
+  readonly launchClass: LaunchClass;
+  /** As it was started; secrets by name. */
+  readonly flags: ServerSpec['flags'];
 }
 
 /** What a server says of itself, 0 being what it does not say. */
@@ -36,8 +44,9 @@ function classOf({ kvCacheDtype, contextTokens, poolTokens, sequences }: ServerF
 
 /** Throws where the server may not answer for this run; else records the launch and returns its id. */
 export function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, options: AdmitOptions): number {
-  const { run, ledger, emit, clock } = options;
-  for (const check of checkPolicy(run.policy, classOf(facts))) {
+  const { run, ledger, emit, clock, policy, known } = options;
+  const rules = policy();
+  for (const check of checkPolicy(rules, known?.launchClass ?? classOf(facts))) {
     const { rule, kept, because } = check;
     emit({ kind: 'policy.checked', subject: server.name, facts: { rule: describeRule(rule), kept, because } });
     if (!isBroken(check)) continue;
@@ -46,7 +55,7 @@ export function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: str
       remedy: 'Nothing was asked of it. Start the server as the rule wants it, then run the same command again.',
     });
   }
-  refuseTextOnly(server, facts, options);
+  refuseTextOnly(server, facts, run);
   refuseShortContext(run, server, facts);
   const { model, revision, weights, kvCacheDtype, templateHash } = facts;
   const now = { model, revision, weights, kvCacheDtype, templateHash };
@@ -55,17 +64,17 @@ export function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: str
   if (differences.length > 0 && !options.isAmending) throw isUnlike(run, server, differences);
   if (differences.length > 0) emit(amended(run, differences));
   const kept = differences.length > 0 ? {} : before;
-  const known = Object.entries(now).map(([key, value]) => [`launch.${key}`, isKnown(kept[key] ?? '') ? kept[key] : value]);
-  ledger.setIdentity({ ...ledger.identity(), ...Object.fromEntries(known), ...tokenFacts(facts, ledger.identity()) });
+  const told = Object.entries(now).map(([key, value]) => [`launch.${key}`, isKnown(kept[key] ?? '') ? kept[key] : value]);
+  ledger.setIdentity({ ...ledger.identity(), ...Object.fromEntries(told), ...tokenFacts(facts, ledger.identity()) });
   const id = ledger.recordLaunch({
     server: server.name,
     engine: server.engine,
     engineVersion: facts.engineVersion,
     kvCacheDtype,
     weights,
-    policyHash: sha256Hex(JSON.stringify(run.policy)),
+    policyHash: sha256Hex(JSON.stringify(rules)),
     detail: JSON.stringify({
-      flags: server.flags,
+      flags: known?.flags ?? server.flags,
       attach: server.attach ?? '',
       baseUrl,
       apiKeyName: server.apiKeyName ?? '',
@@ -82,12 +91,10 @@ export function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: str
 }
 
 /** An answer goes on from its ids. */
-function refuseTextOnly(server: ServerSpec, facts: ServerFacts, { run, template = NO_TEMPLATE }: AdmitOptions): void {
+function refuseTextOnly(server: ServerSpec, facts: ServerFacts, run: RunSpec): void {
   const continued = run.partitions.find(({ continuations }) => continuations > 0);
-  if (continued === undefined) return;
-  const { extraBody } = continued.ask;
-  const { exact, because } = dialectOf(server.engine).exactness(facts, { template, hasTools: false, extraBody });
-  if (exact) return;
+  const { exact, because } = dialectOf(server.engine).exactness(facts);
+  if (continued === undefined || exact) return;
   throw new AerieError(
     'run-file.wrong',
     `${server.name} gives no token ids, and partition ${continued.name} has truncated: continue, which needs them.`,

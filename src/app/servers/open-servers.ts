@@ -1,6 +1,5 @@
 /** The servers of a run file → servers that are kept ready, each admitted only when it is what the run says. */
 import type { Happening } from '../../base/events.ts';
-import type { FoundTemplate } from '../../base/prompt-template.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { Fleet } from '../../fleet/fleet.ts';
@@ -9,11 +8,13 @@ import type { Endpoint } from '../../server/endpoint.ts';
 import { KeptServer, type KeptServerOptions } from '../../server/kept-server.ts';
 import { launchEmbedded } from '../../server/launch-embedded.ts';
 import type { ModelFile } from '../../server/model-file.ts';
-import { MOST_IN_FLIGHT, type RunSpec, type ServerSpec } from '../../spec/run.ts';
+import type { EngineLauncher } from '../../server/launch/engine-launcher.ts';
+import { MOST_IN_FLIGHT, type PolicyRule, type RunSpec, type ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { admitLaunch } from './admit-launch.ts';
 import { embeddedLaunch, obtainEmbeddedModel } from './embedded-server.ts';
-import { obtainTemplate } from './obtain-template.ts';
+import type { LaunchBasis } from './launch-basis.ts';
+import { type LaunchedServerOptions, machineOf, openLauncher, rememberReady, verifyReady } from './launched-server.ts';
 import { secretHeaders } from './secrets.ts';
 
 export interface OpenServersOptions {
@@ -23,16 +24,44 @@ export interface OpenServersOptions {
   readonly emit: (happening: Happening) => void;
   /** What servers are otherwise than before is recorded and not refused. */
   readonly isAmending: boolean;
+  /** Rules in force now. */
+  readonly policy: () => readonly PolicyRule[];
+  /** What is known of each launch of SGLang or vLLM, by server. */
+  readonly bases: ReadonlyMap<string, LaunchBasis>;
+  /** The worker ends. */
+  readonly stopping: AbortSignal;
+  readonly killHolder?: number;
   readonly onReady: (endpoint: Endpoint) => void;
 }
 
+export interface OpenedServers {
+  readonly fleet: Fleet;
+  /** Those that Aerie launches, by name. */
+  readonly launchers: ReadonlyMap<string, EngineLauncher>;
+}
+
 /** Gets the model where a server needs it; starts nothing yet. */
-export async function openServers(options: OpenServersOptions): Promise<Fleet> {
+export async function openServers(options: OpenServersOptions): Promise<OpenedServers> {
   const { run, context } = options;
   const model = await obtainEmbeddedModel(run, context);
-  const servers = run.servers.map((server) => openServer(server, model, options));
+  const launchers = new Map<string, EngineLauncher>();
+  const late: { fleet?: Fleet } = {};
+  const opening: Opening = {
+    ...options,
+    model,
+    launchers,
+    asked: (name) => late.fleet?.askedOf(name) ?? { inFlight: 0, answered: 0 },
+  };
+  const servers = run.servers.map((server) => openServer(server, opening));
   for (const server of servers) sayWhenLeftOut(server, servers, options.emit);
-  return new Fleet(servers, context.host.clock);
+  late.fleet = new Fleet(servers, context.host.clock);
+  return { fleet: late.fleet, launchers };
+}
+
+interface Opening extends OpenServersOptions {
+  readonly model: ModelFile | undefined;
+  readonly launchers: Map<string, EngineLauncher>;
+  readonly asked: (server: string) => { readonly inFlight: number; readonly answered: number };
 }
 
 /** A run goes on with the servers that are left, but not silently. The last one's failure is the run's own error. */
@@ -46,10 +75,10 @@ function sayWhenLeftOut(server: KeptServer, all: readonly KeptServer[], emit: Op
   });
 }
 
-function openServer(server: ServerSpec, model: ModelFile | undefined, options: OpenServersOptions): KeptServer {
-  const { run, ledger, context, emit, isAmending, onReady } = options;
+function openServer(server: ServerSpec, opening: Opening): KeptServer {
+  const { run, ledger, context, emit, isAmending, onReady, policy, model } = opening;
   const { host } = context;
-  const admitting = { run, ledger, clock: host.clock, emit, isAmending };
+  const admitting = { run, ledger, clock: host.clock, emit, isAmending, policy };
   const shared = {
     name: server.name,
     dialect: dialectOf(server.engine),
@@ -57,16 +86,46 @@ function openServer(server: ServerSpec, model: ModelFile | undefined, options: O
     headers: secretHeaders(server, host.env),
     connections: run.isInFlightAuto ? MOST_IN_FLIGHT : run.inFlight, // the gate opens them one by one as they are needed
     patienceMs: run.patienceMs,
-    admit: (facts: ServerFacts, baseUrl: string, template: FoundTemplate) =>
-      admitLaunch(server, facts, baseUrl, { ...admitting, template }),
-    findTemplate: (facts: ServerFacts, signal: AbortSignal) =>
-      obtainTemplate({ model: run.model, runFolder: run.folder, access: { env: host.env, signal } }, facts),
+    admit: (facts: ServerFacts, baseUrl: string) => ({ launch: admitLaunch(server, facts, baseUrl, admitting), facts }),
     host,
     emit,
     onReady,
   } satisfies KeptServerOptions;
   if (server.attach !== undefined) return new KeptServer({ ...shared, attach: server.attach });
+  if (server.engine !== 'embedded') return openLaunched(server, opening, shared);
   if (model === undefined) throw new Error('a launched server without a model');
   const launch = embeddedLaunch(run, server, model);
   return new KeptServer({ ...shared, launch: () => launchEmbedded(launch, host) });
+}
+
+function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptServerOptions, 'launch' | 'attach'>): KeptServer {
+  const { run, ledger, context, emit, isAmending, policy, launchers, bases, asked, stopping } = opening;
+  const basis = bases.get(server.name);
+  if (basis === undefined) throw new Error(`nothing was planned for ${server.name}`);
+  const options: LaunchedServerOptions = {
+    ...{ run, server, basis, machine: machineOf(server, context), context, emit, policy, signal: stopping },
+    asked: () => asked(server.name),
+    ...(opening.killHolder === undefined ? {} : { killHolder: opening.killHolder }),
+  };
+  const launcher = openLauncher(options);
+  launchers.set(server.name, launcher);
+  return new KeptServer({
+    ...shared,
+    afterDeath: 'launch',
+    launch: () => launcher.launch(),
+    admit: async (told, baseUrl) => {
+      const { facts, known, log } = await verifyReady(options, launcher, told);
+      const launch = admitLaunch(server, facts, baseUrl, {
+        run,
+        ledger,
+        clock: context.host.clock,
+        emit,
+        isAmending,
+        policy,
+        known,
+      });
+      await rememberReady({ run, basis, log, host: context.host, flags: known.flags });
+      return { launch, facts };
+    },
+  });
 }

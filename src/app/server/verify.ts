@@ -1,0 +1,123 @@
+/**
+ * `aerie server verify`: one look at the servers that Aerie launched: do they live, what are they really, and is every rule
+ * kept? Reads and asks; changes nothing, also while a worker is at work.
+ */
+import { AerieError } from '../../base/errors.ts';
+import type { LiveVerdict } from '../../diagnosis/live/look.ts';
+import { dialectOf } from '../../engine/dialects.ts';
+import { readFacts } from '../../server/endpoint.ts';
+import { openBook, type LaunchRecord } from '../../server/launch/launch-book.ts';
+import { LaunchWatch } from '../../server/launch/launch-watch.ts';
+import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
+import { verifyLaunch } from '../../server/launch/verify-launch.ts';
+import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
+import { isBroken } from '../../spec/policy.ts';
+import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
+import type { OperationContext } from '../context.ts';
+import { findRun } from '../find-run.ts';
+import { policyInForce } from '../policy-in-force.ts';
+import { openForReading } from '../read-run.ts';
+import { obtainBasis, planOf } from '../servers/launch-basis.ts';
+import { machineOf } from '../servers/launched-server.ts';
+import { chooseServers, type ServerInput } from './choose-servers.ts';
+
+export interface ServerVerifyReport {
+  readonly run: string;
+  readonly servers: readonly VerifiedServer[];
+  /** All are ready or serving, and every rule is kept. */
+  readonly isWell: boolean;
+}
+
+export interface VerifiedServer {
+  readonly name: string;
+  /** 0 = none is known. */
+  readonly launch: number;
+  readonly pid: number;
+  readonly baseUrl: string;
+  readonly log: string;
+  /** Undefined: Aerie has launched none. */
+  readonly verdict: LiveVerdict | undefined;
+  /** Undefined where it is not ready. */
+  readonly verified: VerifiedLaunch | undefined;
+  readonly isWell: boolean;
+}
+
+export async function runServerVerify(input: ServerInput, context: OperationContext): Promise<ServerVerifyReport> {
+  const { run } = await findRun(input.run);
+  const policy = await rulesOf(input.run, run, context);
+  const servers: VerifiedServer[] = [];
+  for (const server of chooseServers(run, input)) servers.push(await verifyServer(run, server, policy, context));
+  return { run: run.name, servers, isWell: servers.every(({ isWell }) => isWell) };
+}
+
+/** A run that has not begun has the rules of its file. */
+async function rulesOf(argument: string, run: RunSpec, { host }: OperationContext): Promise<readonly PolicyRule[]> {
+  const opened = await openForReading(argument, host).catch((thrown: unknown) => {
+    if (thrown instanceof AerieError && thrown.code === 'run.absent') return undefined;
+    throw thrown;
+  });
+  if (opened === undefined) return run.policy;
+  try {
+    return policyInForce(run, opened.ledger);
+  } finally {
+    opened.ledger.close();
+  }
+}
+
+async function verifyServer(
+  run: RunSpec,
+  server: ServerSpec,
+  policy: readonly PolicyRule[],
+  context: OperationContext,
+): Promise<VerifiedServer> {
+  const { current } = await openBook(run.serverFolder, server.name, NOTHING_KEPT).read();
+  const none = {
+    name: server.name,
+    launch: 0,
+    pid: 0,
+    baseUrl: '',
+    log: '',
+    verdict: undefined,
+    verified: undefined,
+    isWell: false,
+  };
+  if (current === undefined) return none;
+  const { host } = context;
+  const machine = machineOf(server, context);
+  const dialect = dialectOf(server.engine);
+  const baseUrl = `http://127.0.0.1:${current.port}`;
+  const control = host.openHttp({ baseUrl, connections: 2 });
+  const asked = () => ({ inFlight: 0, answered: 0 });
+  const watch = new LaunchWatch({
+    launch: current,
+    machine,
+    dialect,
+    control,
+    clock: host.clock,
+    asked,
+    onLook: () => undefined,
+  });
+  try {
+    const verdict = await watch.look();
+    const isUp = verdict.state === 'ready' || verdict.state === 'serving' || verdict.state === 'degraded';
+    const asking = { client: control, clock: host.clock, signal: context.abort };
+    const facts = isUp ? await readFacts(asking, { dialect, server: server.name, model: run.model }) : '';
+    const basis = await obtainBasis(run, server, machine, { ...context, onNote: () => undefined });
+    const verified =
+      typeof facts === 'string'
+        ? undefined
+        : verifyLaunch({
+            ...{ engine: basis.engine, log: watch.logFacts, server: facts, flags: current.flags, policy },
+            plan: planOf(basis, current.flags),
+          });
+    const isWell = verified?.policy.every((check) => !isBroken(check)) === true;
+    return { ...none, ...placeOf(current), baseUrl, verdict, verified, isWell };
+  } finally {
+    watch.close();
+    await control.close();
+  }
+}
+
+function placeOf({ n, identity, logPath }: LaunchRecord) {
+  return { launch: n, pid: identity?.pid ?? 0, log: logPath };
+}

@@ -1,0 +1,140 @@
+/**
+ * A server of SGLang or vLLM that Aerie launches: what the run file says of it, what the machine and the arithmetic know, and
+ * the rules in force, put together as a `KeptServer` whose launches are an `EngineLauncher`'s.
+ */
+import { dirname, join } from 'node:path';
+import type { Facts, Happening } from '../../base/events.ts';
+import { openRedactor } from '../../base/redact.ts';
+import type { ServerFacts } from '../../engine/dialect.ts';
+import { dialectOf } from '../../engine/dialects.ts';
+import { localMachine } from '../../machine/local/local-machine.ts';
+import type { Machine } from '../../machine/machine.ts';
+import type { LogFacts } from '../../diagnosis/log-facts.ts';
+import { EngineLauncher } from '../../server/launch/engine-launcher.ts';
+import { openBook } from '../../server/launch/launch-book.ts';
+import type { LauncherOptions } from '../../server/launch/launcher-options.ts';
+import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
+import { verifyLaunch } from '../../server/launch/verify-launch.ts';
+import type { KnownLaunch } from './admit-launch.ts';
+import { plainFactsOf } from '../../diagnosis/measured-figures.ts';
+import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
+import type { Flags } from '../../server/recovery/recovery.ts';
+import type { Host } from '../../host/host.ts';
+import { SGLANG_LINE, VLLM_LINE, wordsOf } from '../../engine/launching.ts';
+import { rememberLaunch } from '../plan/remembered.ts';
+import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
+import type { OperationContext } from '../context.ts';
+import { type LaunchBasis, planOf, recoveryBasisOf } from './launch-basis.ts';
+import { refuseForbiddenLaunch } from './refuse-forbidden-launch.ts';
+import { launchEnvironment } from './secrets.ts';
+
+export interface LaunchedServerOptions {
+  readonly run: RunSpec;
+  readonly server: ServerSpec;
+  readonly basis: LaunchBasis;
+  readonly machine: Machine;
+  readonly context: OperationContext;
+  readonly emit: (happening: Happening) => void;
+  readonly policy: () => readonly PolicyRule[];
+  readonly asked: () => { readonly inFlight: number; readonly answered: number };
+  readonly signal: AbortSignal;
+  readonly killHolder?: number;
+}
+
+export function machineOf(_server: ServerSpec, { host }: OperationContext): Machine {
+  return localMachine(host);
+}
+
+export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
+  const { run, server, basis, machine, context, policy, asked, signal, killHolder } = options;
+  const { host } = context;
+  const { values, told, secrets } = launchEnvironment(server, host.env);
+  const redact = openRedactor(secrets);
+  const emit: LauncherOptions['emit'] = ({ facts, ...happening }) =>
+    options.emit({
+      ...happening,
+      facts: Object.fromEntries(
+        Object.entries(facts).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : value]),
+      ),
+    });
+  const longest = Math.max(...run.partitions.map(({ ask }) => ask.sampling.maxTokens));
+  return new EngineLauncher({
+    ...{ name: server.name, engine: basis.engine, dialect: dialectOf(server.engine), machine, host, emit, signal, asked, policy },
+    shelf: openBook(run.serverFolder, server.name, NOTHING_KEPT),
+    place: placeOf(run, server),
+    ...{ given: server.flags, env: told, values, headers: {}, patienceMs: run.patienceMs },
+    policyRefuses: (flags) => refuseForbiddenLaunch({ run, server, basis, policy: policy() }, flags),
+    version: () => basis.version,
+    basis: () => recoveryBasisOf(basis),
+    limits: () => ({ inFlight: run.inFlight, longestRequestTokens: longest }),
+    plan: (flags) => planOf(basis, flags),
+    ...(killHolder === undefined ? {} : { killHolder }),
+  });
+}
+
+function placeOf(run: RunSpec, server: ServerSpec): LauncherOptions['place'] {
+  return {
+    server: server.name,
+    model: run.model,
+    port: server.port,
+    setup: server.setup,
+    command: server.command,
+    workFolder: server.workdir === '' ? dirname(run.file) : server.workdir,
+    logPath: server.log === '' ? join(run.serverFolder, 'logs', `${server.name}.log`) : server.log,
+    stateFolder: join(run.serverFolder, 'servers'),
+  };
+}
+
+/** What a launch that has become ready really is; its log is read to this moment. */
+export async function verifyReady(
+  { server, basis, policy, emit }: LaunchedServerOptions,
+  launcher: EngineLauncher,
+  facts: ServerFacts,
+): Promise<{ readonly facts: ServerFacts; readonly known: KnownLaunch; readonly log: LogFacts }> {
+  const running = launcher.engine;
+  if (running === undefined) throw new Error(`${server.name} is ready and was not launched`);
+  await running.watch.look();
+  const log = running.watch.logFacts;
+  const { record } = running;
+  const plan = planOf(basis, record.flags);
+  const verified = verifyLaunch({ engine: basis.engine, log, server: facts, plan, flags: record.flags, policy: policy() });
+  emit({ kind: 'launch.verified', subject: server.name, facts: { launch: record.n, ...factsOf(verified) } });
+  await launcher.noteReady();
+  const corrected: ServerFacts = {
+    ...facts,
+    kvCacheDtype: verified.kvType.type,
+    poolTokens: verified.serverTokens,
+    sequences: verified.maxRunningRequests,
+    contextTokens: verified.contextTokens,
+  };
+  return { facts: corrected, known: { launchClass: verified.launchClass, flags: record.flags }, log };
+}
+
+function factsOf({ kvType, poolTokens, freeAfterGraphsGiB, maxRunningRequests, predicted, warnings }: VerifiedLaunch): Facts {
+  return {
+    ...{ poolTokens, kvCacheDtype: kvType.type, how: kvType.how, maxRunningRequests },
+    ...(freeAfterGraphsGiB === undefined ? {} : { freeAfterGraphsGiB }),
+    ...(predicted === undefined
+      ? {}
+      : {
+          predictedTokens: predicted.poolTokens,
+          differencePercent: predicted.differencePercent,
+          insideRange: predicted.insideRange,
+        }),
+    ...(warnings.length === 0 ? {} : { warnings: warnings.join('; ') }),
+  };
+}
+
+/** What this launch measured, for the next plan and for the next recovery. */
+export async function rememberReady(ready: {
+  readonly run: RunSpec;
+  readonly basis: LaunchBasis;
+  readonly log: LogFacts;
+  readonly host: Host;
+  readonly flags: Flags;
+}): Promise<void> {
+  const { run, basis, log, host, flags } = ready;
+  if (basis.gpu === undefined) return;
+  const key = { model: run.model, engine: basis.engine, version: log.version ?? basis.version, gpu: basis.gpu.name };
+  await rememberLaunch(key, wordsOf(flags, basis.engine === 'vllm' ? VLLM_LINE : SGLANG_LINE), plainFactsOf(log), host);
+}
