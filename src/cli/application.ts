@@ -4,6 +4,7 @@ import { AERIE_VERSION } from '../base/version.ts';
 import { checkCommand, exportCommand } from './routes/delivery.ts';
 import { previewCommand, runCommand, statusCommand } from './routes/generation.ts';
 import { doctorCommand, explainCommand, initCommand } from './routes/help.ts';
+import { serverCommands } from './routes/server.ts';
 import { diagnoseCommand, planCommand } from './routes/servers.ts';
 
 const commands = {
@@ -16,6 +17,7 @@ const commands = {
   plan: planCommand,
   doctor: doctorCommand,
   diagnose: diagnoseCommand,
+  server: serverCommands,
   explain: explainCommand,
 };
 

@@ -12,6 +12,22 @@ export interface RunFlags extends CommonFlags {
   readonly benchmarks?: string;
   readonly amend: boolean;
   readonly strict: boolean;
+  readonly killHolder?: number;
+}
+
+export interface ServerFlags extends CommonFlags {
+  readonly server?: string;
+}
+
+export interface ServerStartFlags extends ServerFlags {
+  readonly killHolder?: number;
+}
+
+export interface ServerLogsFlags {
+  readonly server?: string;
+  readonly launch?: number;
+  readonly lines?: number;
+  readonly follow: boolean;
 }
 
 export interface ExportFlags extends CommonFlags {

@@ -19,8 +19,8 @@ export interface Performed<T> {
   readonly json: boolean;
   readonly terminal: Terminal;
   readonly operation: (context: OperationContext) => Promise<T>;
-  /** The answer for people, without a final newline. */
-  readonly render: (answer: T) => string;
+  /** The answer for people, without a final newline; undefined: the operation has given it piece by piece. */
+  readonly render: ((answer: T) => string) | undefined;
   /** What `--json` prints of the answer, where that is not all of it. */
   readonly data?: (answer: T) => unknown;
   /** Exit code 1 where the answer is no. */
@@ -82,7 +82,8 @@ export async function lookUp<T>({ node }: CliContext, answering: Answering<T>, o
 
 function tellAnswer<T>(node: NodeJS.Process, { command, json, render, data, isNo }: Answering<T>, answer: T): void {
   const shown = json && data !== undefined ? data(answer) : answer;
-  node.stdout.write(json ? `${JSON.stringify({ aerie: 1, command, data: shown })}\n` : `${printable(render(answer))}\n`);
+  if (json) node.stdout.write(`${JSON.stringify({ aerie: 1, command, data: shown })}\n`);
+  else if (render !== undefined) node.stdout.write(`${printable(render(answer))}\n`);
   if (isNo?.(answer)) node.exitCode = 1;
 }
 

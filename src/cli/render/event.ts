@@ -2,6 +2,7 @@
 import type { Event, Facts } from '../../base/events.ts';
 import { formatBytes, formatCount, formatDuration } from '../../base/units.ts';
 import { countOf } from './count-of.ts';
+import { renderLaunch } from './launch-event.ts';
 
 export function renderEvent({ kind, subject, facts }: Event): string | undefined {
   const count = (key: string) => formatCount(Number(facts[key] ?? 0));
@@ -56,24 +57,16 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
       return `${subject}: set aside, ${String(facts['reason'])}: ${String(facts['because'])}`;
     case 'policy.checked':
       return `${subject}: policy ${String(facts['rule'])} ${facts['kept'] === true ? 'kept' : 'BROKEN'}, ${String(facts['because'])}`;
+    case 'policy.broken':
+      return `${subject}: breaks ${String(facts['rule'])}, ${String(facts['because'])}`;
     case 'run.finished':
     case 'run.stopped':
     case 'server.stopped':
     case 'launch.recorded':
-    case 'launch.preflight':
-    case 'launch.starting':
-    case 'launch.started':
-    case 'launch.adopted':
-    case 'launch.phase':
-    case 'launch.verified':
     case 'launch.ended':
-    case 'launch.changed':
-    case 'launch.given-up':
-    case 'launch.memory-held':
-    case 'launch.memory-free':
-    case 'verdict.given':
-    case 'policy.broken':
       return undefined;
+    default:
+      return renderLaunch(kind, subject, facts);
   }
 }
 

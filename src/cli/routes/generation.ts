@@ -2,7 +2,7 @@
 import { buildCommand } from '@stricli/core';
 import type { CliContext } from '../cli-context.ts';
 import type { CommonFlags, RunFlags } from '../flags.ts';
-import { json, onRun, onFindings } from './parameters.ts';
+import { json, killHolder, onRun, onFindings } from './parameters.ts';
 
 export const runCommand = buildCommand<RunFlags, [string], CliContext>({
   loader: async () => (await import('../commands/run.ts')).run,
@@ -25,6 +25,7 @@ export const runCommand = buildCommand<RunFlags, [string], CliContext>({
         brief: 'Record what the run file has otherwise than the run began, and go on in the new way',
       },
       strict: { kind: 'boolean', default: false, brief: 'Stop at the first input row that is refused, with its line and reason' },
+      killHolder,
     },
     positional: onRun,
   },

@@ -43,3 +43,17 @@ function parsePositive(written: string): number {
   if (!(value > 0 && Number.isFinite(value))) throw new SyntaxError(`'${written}' is not a number above 0`);
   return value;
 }
+
+/** The one process that a person names; nothing else that Aerie did not start is ever ended. */
+export const killHolder = {
+  kind: 'parsed',
+  parse: parsePid,
+  optional: true,
+  brief: 'End this process if it holds GPU memory that a launch needs, whoever started it',
+  placeholder: 'PID',
+} as const;
+
+function parsePid(written: string): number {
+  if (!/^[1-9][0-9]{0,9}$/.test(written) || written === '1') throw new SyntaxError(`'${written}' is not the pid of a process`);
+  return Number(written);
+}

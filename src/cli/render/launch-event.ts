@@ -1,0 +1,66 @@
+/** One event of a launch as one line, or two where a person must act. Pure. */
+import type { EventKind, Facts } from '../../base/events.ts';
+import { formatCount } from '../../base/units.ts';
+
+type LaunchKind = Extract<EventKind, `launch.${string}` | `verdict.${string}`>;
+
+export function renderLaunch(
+  kind: Exclude<LaunchKind, 'launch.recorded' | 'launch.ended'>,
+  subject: string,
+  facts: Facts,
+): string {
+  const text = (key: string) => String(facts[key] ?? '');
+  const launch = `${subject}: launch ${text('launch')}`;
+  switch (kind) {
+    case 'launch.preflight':
+      return `${subject}: ${text('says')}${facts['remedy'] === undefined ? '' : `\n  ${text('remedy')}`}`;
+    case 'launch.starting':
+      return `${launch}  ${text('line')}`;
+    case 'launch.started':
+      return `${launch} started, pid ${text('pid')}, port ${text('port')}, log ${text('log')}`;
+    case 'launch.adopted':
+      return `${launch} still runs, pid ${text('pid')}, port ${text('port')}: it is used as it is`;
+    case 'launch.phase':
+      return `${subject}: ${text('says')}`;
+    case 'launch.verified':
+      return `${launch} ${describeVerified(facts)}`;
+    case 'launch.changed':
+      return `${launch} next, with ${text('changes')}: ${text('because')}${describePredicted(facts)}`;
+    case 'launch.given-up':
+      return `${subject}: given up after ${text('launches')} launches, ${text('because')}`;
+    case 'launch.memory-held':
+      return `${subject}: GPU memory is not free yet: ${text('says')}`;
+    case 'launch.memory-free':
+      return `${subject}: GPU memory is back at its baseline`;
+    case 'verdict.given':
+      return `${launch} ${describeVerdict(facts)}`;
+  }
+}
+
+function describeVerified(facts: Facts): string {
+  const parts = [
+    `holds ${formatCount(Number(facts['poolTokens'] ?? 0))} tokens`,
+    `KV cache ${String(facts['kvCacheDtype'])} (by ${String(facts['how'])})`,
+  ];
+  if (Number(facts['freeAfterGraphsGiB'] ?? 0) > 0) parts.push(`${Number(facts['freeAfterGraphsGiB']).toFixed(2)} GiB left`);
+  if (facts['predictedTokens'] !== undefined) parts.push(`${formatCount(Number(facts['predictedTokens']))} were predicted`);
+  return `verified: ${parts.join(', ')}`;
+}
+
+function describePredicted(facts: Facts): string {
+  if (facts['poolTokens'] === undefined) return '';
+  const free = Number(facts['freeAfterGraphsGiB']).toFixed(2);
+  return ` (predicted: ${formatCount(Number(facts['poolTokens']))} tokens, ${free} GiB left)`;
+}
+
+function describeVerdict(facts: Facts): string {
+  if (facts['cause'] === 'none') return `is ${String(facts['state'])} again`;
+  const phase = facts['phase'] === '' ? '' : ` in ${String(facts['phase'])}`;
+  const lines = [
+    `is ${String(facts['state'])}${phase}: ${String(facts['title'])} (${String(facts['cause'])}, ${String(facts['confidence'])})`,
+  ];
+  for (const key of ['evidence', 'evidence2']) if (facts[key] !== undefined) lines.push(`  line ${String(facts[key])}`);
+  if (facts['signs'] !== undefined) lines.push(`  seen: ${String(facts['signs'])}`);
+  if (facts['remedy'] !== '') lines.push(`  ${String(facts['remedy'])}`);
+  return lines.join('\n');
+}

@@ -1,0 +1,68 @@
+/** The answers of `aerie server …`. Pure. */
+import type { ServerStartReport } from '../../app/server/start.ts';
+import type { ServerStopReport } from '../../app/server/stop.ts';
+import type { ServerVerifyReport, VerifiedServer } from '../../app/server/verify.ts';
+import { formatCount } from '../../base/units.ts';
+import { describeRule } from '../../spec/policy.ts';
+
+export function renderServerStart({ servers }: ServerStartReport): string {
+  const lines = servers.flatMap(({ name, pid, baseUrl, log, poolTokens, kvCacheDtype, contextTokens, maxRunningRequests }) => [
+    `${name}  ready at ${baseUrl}, pid ${pid}`,
+    `  holds      ${poolTokens > 0 ? `${formatCount(poolTokens)} tokens of ${kvCacheDtype}` : `KV cache of ${kvCacheDtype}`}`,
+    `  takes      ${formatCount(contextTokens)} tokens a request, ${formatCount(maxRunningRequests)} requests at once`,
+    `  log        ${log}`,
+  ]);
+  return [...lines, 'It goes on until:  aerie server stop'].join('\n');
+}
+
+export function renderServerStop({ servers, isClean }: ServerStopReport): string {
+  const lines = servers.flatMap(({ name, pid, says, isGone, isMemoryFree }) => {
+    const ended = pid === 0 ? 'was not running' : isGone ? `pid ${pid} has ended` : `pid ${pid} is still there`;
+    return [`${name}  ${ended}, GPU memory ${isMemoryFree ? 'is free' : 'is still held'}`, ...says.map((text) => `  ${text}`)];
+  });
+  return [...lines, ...(isClean ? [] : ['Something is left: the lines above say who holds it.'])].join('\n');
+}
+
+export function renderServerVerify({ servers }: ServerVerifyReport): string {
+  return servers.flatMap(renderVerified).join('\n');
+}
+
+function renderVerified({ name, launch, pid, baseUrl, log, verdict, verified }: VerifiedServer): string[] {
+  if (verdict === undefined) return [`${name}  was not launched yet:  aerie server start`];
+  const { state, phase, cause, title, evidence, remedy, signs } = verdict;
+  const lines = [`${name}  ${state}${phase === '' ? '' : ` (${phase})`}, launch ${launch}, pid ${pid}, ${baseUrl}`];
+  if (cause !== 'none') {
+    lines.push(`  cause      ${title} (${cause})`);
+    for (const { line, text } of evidence.slice(0, 3)) lines.push(`  line ${line}  ${text}`);
+    for (const sign of signs) lines.push(`  seen       ${sign}`);
+    if (remedy.text !== '') lines.push(`  remedy     ${remedy.text}`);
+  }
+  if (verified === undefined) return [...lines, `  log        ${log}`];
+  const { poolTokens, kvType, freeAfterGraphsGiB, maxRunningRequests, contextTokens, predicted, warnings, policy } = verified;
+  const left = freeAfterGraphsGiB === undefined ? '' : `, ${freeAfterGraphsGiB.toFixed(2)} GiB left after graph capture`;
+  lines.push(`  holds      ${formatCount(poolTokens)} tokens${left}`);
+  lines.push(`  KV cache   ${kvType.type} (by ${kvType.how})`);
+  lines.push(`  takes      ${formatCount(contextTokens)} tokens a request, ${formatCount(maxRunningRequests)} requests at once`);
+  if (predicted !== undefined) {
+    const { low, high } = predicted.range;
+    const where = predicted.insideRange ? 'inside' : 'OUTSIDE';
+    lines.push(
+      `  predicted  ${formatCount(predicted.poolTokens)} tokens; what came is ${where} ${formatCount(low)} to ${formatCount(high)}`,
+    );
+  }
+  for (const { rule, kept, because } of policy)
+    lines.push(
+      `  policy     ${describeRule(rule)}: ${kept ? 'kept' : 'NOT KEPT'}, ${because}${kept ? '' : ` (${rule.because}; decided by ${rule.by})`}`,
+    );
+  for (const warning of warnings) lines.push(`  warning    ${warning}`);
+  return [...lines, `  log        ${log}`];
+}
+
+/** Readings of a night at work stay in the log. */
+export function serverVerifyData(report: ServerVerifyReport): unknown {
+  const servers = report.servers.map(({ verdict, ...server }) => ({
+    ...server,
+    verdict: verdict === undefined ? null : { ...verdict, facts: { ...verdict.facts, samples: [] } },
+  }));
+  return { ...report, servers };
+}
