@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dialectOf } from '../../src/engine/dialects.ts';
 import { EMBEDDED_PROGRAM, type StartedEngine, startEmbedded } from '../support/start-embedded.ts';
 
 const CONTEXT = 512;
@@ -74,6 +75,19 @@ describe('embedded engine', () => {
       expect(choice.finish_reason).toBe(isEnded ? 'stop' : 'length');
       expect(isEnded || ids.length === 200).toBe(true);
     }
+  });
+
+  test('its counters move with what it answers', async () => {
+    const metrics = dialectOf('embedded').metrics;
+    const read = async () => {
+      const body = JSON.stringify((await engine.get(metrics?.request.path ?? '')).body);
+      return metrics?.parse({ status: 200, body });
+    };
+    const before = await read();
+    const answer = await engine.post('/v1/chat/completions', chat('count'));
+    const after = await read();
+    expect((after?.generatedTokens ?? 0) - (before?.generatedTokens ?? 0)).toBe(answer.body.usage.completion_tokens);
+    expect(after).toMatchObject({ running: 0, waiting: 0 });
   });
 
   test('a completion is what /generate gives for the same ids, in vLLM’s shape', async () => {
