@@ -41,6 +41,28 @@ evidence (line and text), remedy (flag and value), hypotheses, and the facts of 
 - A cause that no rule explains is \`unknown\`, with what was looked at. The nearest guess is not given.
 - A line that calls itself a warning ends nothing; a server that answered afterwards did not die.
 
+## Servers that live
+
+A log alone cannot tell a slow start from one that hangs, nor an idle server from a dead one. Where Aerie runs the server it looks
+every few seconds at log, process, port and counters, and time is its own clock's: the log's zone and speed do not matter.
+
+| sign | meaning |
+|---|---|
+| the port is closed during a start | nothing: the engine opens it last |
+| log, memory, bytes read or GPU memory move, or compilers work | the start is slow, however long it takes |
+| none of them for longer than the phase's own limit | hung, in that phase |
+| health 200, with an empty body too | ready; while requests wait it excuses nothing |
+| health 503 before it was ready | still starting |
+| health times out or says 503, and tokens move | a busy scheduler: serving |
+| health times out or says 503, and nothing moved for a minute | unresponsive; with requests that wait, hung after the watchdog's time |
+| tokens stand while requests wait, for 1.5 × \`--watchdog-timeout\` + 30 s (480 s by default) | hung, with an open port too |
+| tokens stand and nobody waits | idle: ready |
+| only lines that probes cause move | no progress |
+| the front end had workers and has none for a minute | hung: \`workers-gone\` |
+| the port closes after it had been ready, the process lives | unresponsive, after the same time hung |
+| the process is gone or a zombie | stopped if it was asked to end; else crashed: by the log, else by the exit status (139 a segmentation fault, 135 shared memory), else \`died-without-a-word\` (137: dmesg and memory.events) |
+| no process, no port, no log of a start | absent |
+
 This page and those of the causes are written by \`node scripts/write-diagnosis.mjs\`.
 `;
 
