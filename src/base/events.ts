@@ -24,6 +24,7 @@ export const EVENT_KINDS = [
   'server.lost',
   'server.left-out',
   'server.stopped',
+  'server.left-running',
   'launch.preflight',
   'launch.starting',
   'launch.started',

@@ -153,7 +153,8 @@ export class KeptServer {
     const launched = this.#process ?? (await this.#launching?.catch(() => undefined));
     if (launched !== undefined) {
       const left = await launched.leave();
-      if (left === 'stopped') this.#options.emit({ kind: 'server.stopped', subject: this.name, facts: { pid: launched.pid } });
+      const kind = left === 'stopped' ? 'server.stopped' : 'server.left-running';
+      this.#options.emit({ kind, subject: this.name, facts: { pid: launched.pid } });
     }
     await this.#closeClients();
   }

@@ -27,6 +27,8 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
       return `${subject}: not ready (${String(facts['seen'])}); waiting at most ${formatDuration(Number(facts['patienceMs']))}`;
     case 'server.ready':
       return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'] || 'not named')}${renderInexact(facts)}`;
+    case 'server.left-running':
+      return `${subject}: goes on, pid ${String(facts['pid'])}; the next aerie run uses it, aerie server stop ends it`;
     case 'server.left-out':
       return `${subject}: left out of this run, ${String(facts['because'])}`;
     case 'server.lost':

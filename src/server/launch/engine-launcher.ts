@@ -66,8 +66,18 @@ export class EngineLauncher {
       if (kept !== undefined) return kept;
     }
     const book = await this.#options.shelf.read();
-    const next = book.isPending ? await this.#recover(book) : this.#wanted(book);
-    return await this.#begin(next);
+    return await this.#begin(await this.#next(book));
+  }
+
+  /** What the last launch came to decides, unless the person has written something else since. */
+  async #next(book: ServerBook): Promise<Next> {
+    const { engine } = this.#options;
+    const wanted = this.#wanted(book);
+    const last = book.tries.at(-1);
+    if (last === undefined) return wanted;
+    const isEdited = launchKey(engine, wanted.flags, wanted.env) !== launchKey(engine, last.flags, last.env);
+    if (isEdited) return { ...wanted, book: { ...book, tries: [], isPending: false } };
+    return book.isPending ? await this.#recover(book) : wanted;
   }
 
   async #begin({ flags, env, book }: Next): Promise<LaunchedProcess> {
@@ -191,7 +201,7 @@ export class EngineLauncher {
       ...{ basis: basis(), limits: limits() },
     });
     const last = book.tries.at(-1);
-    if (step.kind === 'give-up' || last === undefined) throw this.#gaveUp(step, book.tries);
+    if (step.kind === 'give-up' || last === undefined) throw await this.#gaveUp(step, book);
     this.#tellStep(step, book);
     await host.clock.sleep(step.pauseMs, signal);
     if (step.kind === 'wait-for-memory') return { flags: last.flags, env: last.env, book };
@@ -221,8 +231,11 @@ export class EngineLauncher {
     });
   }
 
-  #gaveUp(step: RecoveryStep, tries: readonly LaunchTry[]): AerieError {
-    const { name, emit } = this.#options;
+  /** Whoever gives the same command again wants it tried again. */
+  async #gaveUp(step: RecoveryStep, book: ServerBook): Promise<AerieError> {
+    const { name, emit, shelf } = this.#options;
+    const { tries } = book;
+    await shelf.write({ ...book, tries: [], isPending: false });
     const because = step.because;
     emit({ kind: 'launch.given-up', subject: name, facts: { because, launches: tries.length } });
     const remedy = step.kind === 'give-up' ? step.remedy : '';

@@ -49,6 +49,7 @@ export class LaunchWatch {
   #lookNumber = 0;
   #gpuUsedMiB: number | undefined;
   #verdict: LiveVerdict | undefined;
+  #wasReady = false;
 
   constructor(options: WatchOptions) {
     const { machine, launch, dialect, control, clock } = options;
@@ -96,7 +97,7 @@ export class LaunchWatch {
       atMs: clock.elapsed(),
       ...logSigns(account),
       process,
-      health: this.#health.last,
+      health: this.#healthFor(account.ready !== undefined),
       counters: this.#counters.last,
       asked: asked(),
     };
@@ -105,6 +106,14 @@ export class LaunchWatch {
     this.#verdict = verdict;
     onLook(verdict, describeProgress(account, this.#looks));
     return verdict;
+  }
+
+  /** A refusal from before the log said ready is no refusal of a ready server. */
+  #healthFor(isReady: boolean): Health | undefined {
+    const wasReady = this.#wasReady;
+    this.#wasReady ||= isReady;
+    const { last } = this.#health;
+    return isReady && !wasReady && last?.kind === 'refused' ? undefined : last;
   }
 
   close(): void {
