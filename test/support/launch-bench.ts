@@ -38,6 +38,7 @@ export interface LaunchRequest {
 export interface Launch {
   readonly pid: number;
   readonly port: number;
+  readonly journal: string;
   /** What it has written so far, stdout and stderr as one. */
   log(): string;
   until(text: string): Promise<void>;
@@ -55,7 +56,8 @@ export async function startLaunch(request: LaunchRequest): Promise<Launch> {
   const scenarioPath = join(folder, 'scenario.json');
   writeFileSync(scenarioPath, JSON.stringify(scenario));
   const port = request.port ?? (await freePort());
-  const own = ['--as', as, '--scenario', scenarioPath, '--clock-rate', String(clockRate), '--journal', join(folder, 'journal')];
+  const journal = join(folder, 'journal');
+  const own = ['--as', as, '--scenario', scenarioPath, '--clock-rate', String(clockRate), '--journal', journal];
   const logPath = join(folder, 'log');
   appendFileSync(logPath, '');
   const child = spawn(process.execPath, [PROGRAM, ...own, '--lifeline', '--', ...flags, '--port', String(port)], {
@@ -81,6 +83,7 @@ export async function startLaunch(request: LaunchRequest): Promise<Launch> {
   return {
     pid: child.pid ?? 0,
     port,
+    journal,
     log: written,
     async until(text) {
       await Promise.race([until(() => written().includes(text) || child.exitCode !== null || child.signalCode !== null), exited]);

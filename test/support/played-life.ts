@@ -65,6 +65,7 @@ export function kimiLife(words: readonly string[], over: Partial<Omit<EngineLife
   const lines: PlayedLife['lines'] = [];
   return {
     ...{ engine, version, launch, prediction, shape, gpu, clock, lines },
+    wall: () => new Date(clock.elapsed()),
     log: (text, rank) => void lines.push({ text, rank, at: clock.elapsed() }),
     phase: () => 'serving',
     isReady: () => true,

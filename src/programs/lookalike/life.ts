@@ -18,6 +18,8 @@ export interface EngineLife {
   readonly shape: ModelShape;
   readonly gpu: Gpu;
   readonly clock: LookalikeClock;
+  /** The time that its log says now. */
+  wall(): Date;
   /** One line of the log; the envelope of the version with time and rank is added. Left out: the main process. */
   log(line: string, rank?: number): void;
   /** A phase of a start as diagnosis names it, then `serving`, `draining`. */

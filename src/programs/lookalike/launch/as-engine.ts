@@ -177,6 +177,7 @@ function lifeOf(launching: Launching, isReady: () => boolean): EngineLife {
     shape,
     gpu,
     clock: stage.clock,
+    wall: () => stage.wall(),
     log: (line, rank) => stage.say(line, rank === undefined ? {} : { rank }),
     phase: () => stage.phase(),
     isReady: () => isReady() && stage.phase() !== 'draining',

@@ -3,6 +3,7 @@
  * an empty body after a second, 503 after twenty. vLLM asks nobody, so that a hang does not show.
  */
 import { isAtLeast } from '../../../engine/version.ts';
+import type { EngineLife } from '../life.ts';
 import { healthFailedLine } from './sglang-lines.ts';
 import type { Serving } from './serving.ts';
 
@@ -25,7 +26,7 @@ export async function answerHealth(serving: Serving): Promise<200 | 503> {
   return hasAnswer ? 200 : 503;
 }
 
-async function askScheduler({ life, scheduler, log, startedAt }: Serving): Promise<boolean> {
+async function askScheduler({ life, scheduler, log }: Serving): Promise<boolean> {
   const { clock } = life;
   const askedAt = clock.elapsed();
   // Idle, it computes one token for the probe, and prints that batch; at work the next batch's result answers.
@@ -35,9 +36,9 @@ async function askScheduler({ life, scheduler, log, startedAt }: Serving): Promi
     await new Promise<void>((look) => clock.after(LOOK_SECONDS * 1000 - ((clock.elapsed() - askedAt) % 1000), look));
     if (isComputed || scheduler.quietSeconds() * 1000 < clock.elapsed() - askedAt) return true;
   }
-  const quietSince = clock.elapsed() - scheduler.quietSeconds() * 1000;
-  const beat = Number.isFinite(quietSince) ? quietSince : 0;
-  life.log(healthFailedLine(PATIENCE_SECONDS, timeOf(startedAt + askedAt), timeOf(startedAt + beat)));
+  const [waited, quiet] = [clock.elapsed() - askedAt, scheduler.quietSeconds() * 1000];
+  const heardAt = Number.isFinite(quiet) ? quiet : clock.elapsed(); // never heard: since its start
+  life.log(healthFailedLine(PATIENCE_SECONDS, timeAgo(life, waited), timeAgo(life, heardAt)));
   return false;
 }
 
@@ -47,7 +48,7 @@ const PROBE = {
   pendingTokens: 0,
 } as const;
 
-function timeOf(epochMs: number): string {
-  const at = new Date(epochMs);
+function timeAgo(life: EngineLife, ms: number): string {
+  const at = new Date(life.wall().getTime() - ms);
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');
 }

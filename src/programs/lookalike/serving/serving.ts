@@ -19,8 +19,6 @@ export interface Serving {
   readonly log: WorkLog;
   /** What `/health` says whatever there is: a front end that lies, or the constant one of a zombie. */
   lies: boolean;
-  /** Epoch milliseconds of its start, in which its log counts by its own clock. */
-  readonly startedAt: number;
   /** Its last health check had no answer; before 0.5.2 it never recovered from that. */
   isSick: boolean;
   /** `rid`: the client's own name for it. */
@@ -45,7 +43,7 @@ export function openServing(life: EngineLife, flags: Serving['flags']): Serving 
   let waiting: (() => void)[] | undefined;
   let isBroken = false;
   const serving: Serving = {
-    ...{ life, flags, scheduler, log, lies: false, isSick: false, startedAt: life.clock.now() - life.clock.elapsed() },
+    ...{ life, flags, scheduler, log, lies: false, isSick: false },
     async submit({ id, rid = id }, promptIds, maxTokens, answerTokens) {
       if (waiting !== undefined) await new Promise<void>((letGo) => waiting?.push(letGo));
       log.wake();
