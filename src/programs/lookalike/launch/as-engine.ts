@@ -15,16 +15,16 @@ import { habitsOf } from '../serving/habits.ts';
 import { openServing, type Serving } from '../serving/serving.ts';
 import { parseSettings, type Settings } from '../settings.ts';
 import { dieAtWork } from './die-at-work.ts';
-import { type Dying, dieOfLostRank, dieOfRank, killTree } from './deaths.ts';
+import type { Dying } from './deaths.ts';
+import { holdSignals, loseRank, strikeStart } from './endings.ts';
 import { takeFlags } from './engine-flags.ts';
 import { countRanks } from './envelope.ts';
-import { framesOf } from './frames.ts';
-import { dieOfMemory, type Launching } from './launching.ts';
+import type { Launching } from './launching.ts';
 import { type LifePlan, planLife } from './plan-life.ts';
 import { findGpus, type Ranks, startRanks } from './ranks.ts';
-import { drainSglang } from './serve-sglang.ts';
 import { isOfStart, openStage, type StartFault } from './stage.ts';
 import { startSglang } from './start-sglang.ts';
+import { startVllm } from './start-vllm.ts';
 import type { AsWords } from './words.ts';
 
 /** What the program around it does: a port file, a lifeline. */
@@ -116,7 +116,7 @@ async function live({ engine, version, own: ownWords }: AsWords, { own, taken, s
     () => lookalike?.stats.inFlight ?? 0,
     () => isReady,
   );
-  await startSglang(launching);
+  await (engine === 'sglang' ? startSglang(launching) : startVllm(launching));
 }
 
 function settingsOf(
@@ -184,67 +184,6 @@ function lifeOf(launching: Launching, isReady: () => boolean): EngineLife {
     canPrefill: (newTokens) => launch.engine === 'vllm' || needGiB(newTokens) <= prediction.freeAfterGraphsGiB,
     dieOutOfMemory: (newTokens) => dieAtWork(launching, needGiB(newTokens)),
   };
-}
-
-/** A fault of a phase, on cue. */
-function strikeStart(launching: Launching, fault: StartFault): void {
-  const { stage, plan, dying } = launching;
-  const { weightsGiBPerGpu: weights, freeBeforeLoadGiB: before } = plan().prediction;
-  switch (fault.do) {
-    case 'die':
-      if (fault.exitCode !== undefined) process.exit(fault.exitCode);
-      process.kill(process.pid, 'SIGKILL');
-      break;
-    case 'oom':
-      dieOfMemory(launching, Math.max(0.5, weights / 64), Math.min(0.3, before));
-      break;
-    case 'fail':
-      dieOfRank(dying, { rank: 0, frames: framesOf(plan().launch.engine, stage.phase()), error: fault.text });
-      break;
-    default: // a hang and slowness are waited out where they strike
-  }
-}
-
-/**
- * A rank that somebody else ended. In its start the parent notices; at work SGLang notices from 0.5.10 on; before, the front end lives on and
- * answers nothing.
- */
-function loseRank(
-  launching: Launching,
-  lookalike: Lookalike | undefined,
-  lost: { rank: number; pid: number; how: number | NodeJS.Signals },
-): void {
-  const { plan, stage, dying } = launching;
-  const { engine, version } = plan().launch;
-  const isAtWork = stage.phase() === 'serving' || stage.phase() === 'draining';
-  const goesUnnoticed = engine === 'sglang' && isAtWork && /^0\.([0-4]\.|5\.[0-9](\D|$))/.test(version);
-  if (!goesUnnoticed) dieOfLostRank(dying, lost.rank, lost.pid, lost.how);
-  lookalike?.serving?.fail({ do: 'schedulers-die', when: {} });
-}
-
-function holdSignals(launching: Launching, remaining: () => number, isServing: () => boolean): void {
-  const { scenario, plan, dying, stage } = launching;
-  let isTold = false;
-  process.on('SIGTERM', () => {
-    if (scenario.ignoresSigterm || isTold) return;
-    isTold = true;
-    if (!isServing()) {
-      // The default action, while it starts: no word. The ranks go with it.
-      process.removeAllListeners('SIGTERM');
-      process.kill(process.pid, 'SIGTERM');
-    } else if (plan().launch.engine === 'sglang') {
-      void drainSglang(launching, remaining);
-    } else {
-      stage.drain();
-      stage.say('INFO:     Shutting down');
-      dying.ranks()?.kill();
-      process.exit(0);
-    }
-  });
-  process.on('SIGINT', () => {
-    stage.say('INFO:     Shutting down');
-    killTree(dying);
-  });
 }
 
 function refuseModel(model: string): never {

@@ -50,10 +50,10 @@ function wrapVllm(launch: EngineLaunch, at: Date, line: Line, pids: Pids): strin
   // uvicorn writes past vLLM's logger.
   if (/^INFO: {2,}/.test(line.text)) return `${who}${line.text}`;
   const place = line.place ?? 'loggers.py:248';
-  return `${who}${line.level ?? 'INFO'} ${dateOf(at).slice(5)} ${timeOf(at)} [${place}] ${line.text}`;
+  return `${who}${line.level ?? 'INFO'} ${shortTime(at)} [${place}] ${line.text}`;
 }
 
-function processOf({ version, tp, pp }: EngineLaunch, { rank, isCore }: Line, pids: Pids): string {
+export function processOf({ version, tp, pp }: EngineLaunch, { rank, isCore }: Line, pids: Pids): string {
   const from = (...least: [number, number, number]) => isAtLeast(version, least) ?? true;
   if (rank !== undefined && tp * pp > 1) {
     const pid = pids.ranks[rank] ?? pids.main;
@@ -72,7 +72,12 @@ function dateOf(at: Date): string {
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
 }
 
-export function timeOf(at: Date): string {
+/** vLLM writes no year. */
+export function shortTime(at: Date): string {
+  return `${dateOf(at).slice(5)} ${timeOf(at)}`;
+}
+
+function timeOf(at: Date): string {
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 

@@ -10,45 +10,30 @@ import { framesOf } from './frames.ts';
 import { dieOfMemory, eachRank, type Launching } from './launching.ts';
 import type { LifePlan } from './plan-life.ts';
 import { gb, SglangLines } from './sglang-lines.ts';
+import { beginLoad, readShards } from './shards.ts';
 
-/** A local NVMe array, cold; repacking 72 GiB on each GPU took 75 s. */
-const DISK_GIB_PER_SECOND = 5;
-const REPACK_SECONDS_PER_GIB = 75 / 72.33;
-/** One of Kimi-K2.5's 64 files. */
-const SHARD_GIB = 9.05;
 /** 31 s for 52 sizes in a public log. */
 const SECONDS_PER_GRAPH = 0.6;
 
 export async function loadWeights(launching: Launching): Promise<void> {
   const { stage, plan } = launching;
-  const {
-    launch,
-    prediction: { freeBeforeLoadGiB: before, weightsGiBPerGpu: weights },
-    shape,
-  } = plan();
-  const wholeGiB = weights * launch.tp * launch.pp;
-  const natural = {
-    skeleton: 2,
-    read: Math.max(2, wholeGiB / DISK_GIB_PER_SECOND),
-    repack: Math.max(1, weights * REPACK_SECONDS_PER_GIB),
-  };
-  const sum = natural.skeleton + natural.read + natural.repack;
-  const seconds = stage.enter('weight-loading', sum);
-  const part = (one: number) => (one / sum) * seconds;
+  const times = beginLoad(launching);
   const free = launching.measure();
+  const { launch, shape, prediction } = plan();
+  const { freeBeforeLoadGiB: before, weightsGiBPerGpu: weights } = prediction;
   eachRank(launching, (rank) => stage.say(`Load weight begin. avail mem=${gb(free[rank] ?? before)}`, { rank }));
-  launching.ranks()?.hold(heldBy(plan(), before));
-  await stage.wait(part(natural.skeleton));
-  await readShards(launching, part(natural.read), Math.max(1, Math.ceil(wholeGiB / SHARD_GIB)));
-  await stage.wait(part(natural.repack));
-  if (launch.kvType.asked.startsWith('fp8'))
-    stage.say(
-      'Using FP8 KV cache but no scaling factors provided. Defaulting to scaling factors of 1.0. This may lead to less accurate results!',
-      { rank: 0 },
-    );
+  const hold = (loadedGiB: number) => launching.ranks()?.hold(heldBy(plan(), before - loadedGiB));
+  hold(0);
+  await stage.wait(times.skeleton);
+  await readShards(launching, times, { freeGiB: before, hold });
+  await stage.wait(times.repack);
+  if (launch.kvType.asked.startsWith('fp8')) stage.say(UNSCALED, { rank: 0 });
   const lines = new SglangLines(launch, shape);
-  eachRank(launching, (rank) => stage.say(lines.weightsEnd(seconds, (free[rank] ?? before) - weights, weights), { rank }));
+  eachRank(launching, (rank) => stage.say(lines.weightsEnd(times.seconds, (free[rank] ?? before) - weights, weights), { rank }));
 }
+
+const UNSCALED =
+  'Using FP8 KV cache but no scaling factors provided. Defaulting to scaling factors of 1.0. This may lead to less accurate results!';
 
 /** GiB of the card that are gone where so much is free, others' not counted. */
 function heldBy({ gpu, prediction }: LifePlan, freeGiB: number): number {
@@ -59,25 +44,6 @@ function heldBy({ gpu, prediction }: LifePlan, freeGiB: number): number {
 /** Driver, CUDA context and process groups: 95.59 of the driver against 94.04 free before the load. */
 function contextGiB(memoryMiB: number): number {
   return (memoryMiB / 1024) * (1.55 / 95.59);
-}
-
-async function readShards(launching: Launching, seconds: number, shards: number): Promise<void> {
-  const { stage, plan } = launching;
-  const { freeBeforeLoadGiB: before, weightsGiBPerGpu: weights } = plan().prediction;
-  const bar = (done: number) =>
-    stage.write(`\r${renderBar('Loading safetensors checkpoint shards', done, shards, (done / shards) * seconds, false)}`);
-  bar(0);
-  for (let done = 1; done <= shards; done += 1) {
-    await stage.wait(seconds / shards);
-    const loaded = (weights * done) / shards;
-    if (loaded > before) {
-      stage.write('\n');
-      dieOfMemory(launching, weights / shards, before - (weights * (done - 1)) / shards);
-    }
-    launching.ranks()?.hold(heldBy(plan(), before - loaded));
-    bar(done);
-  }
-  stage.write('\n\n');
 }
 
 export async function makePool(launching: Launching): Promise<void> {

@@ -9,7 +9,7 @@ import type { EngineLaunch } from '../../../capacity/engine-launch.ts';
 import type { Phase } from '../../../diagnosis/verdict.ts';
 import type { LookalikeClock } from '../clock.ts';
 import type { Fault, Scenario } from '../scenario.ts';
-import { type Line, type Pids, wrapLine } from './envelope.ts';
+import { type Line, type Pids, processOf, shortTime, wrapLine } from './envelope.ts';
 
 export interface Stage {
   readonly clock: LookalikeClock;
@@ -22,8 +22,10 @@ export interface Stage {
   say(text: string, more?: Omit<Line, 'text'>): void;
   /** As it stands, without time: a progress bar, a traceback. */
   write(text: string): void;
-  /** Time by this clock. */
-  wall(): Date;
+  /** What vLLM writes before every line of that process, past its logger. */
+  lead(who: Pick<Line, 'rank' | 'isCore'>): string;
+  /** vLLM's level and time of a line that no process has marked yet. */
+  stamp(level: string): string;
 }
 
 export interface StageRequest {
@@ -83,7 +85,8 @@ export function openStage({ clock, scenario, launch, pids, strike }: StageReques
     wait,
     say: (text, more = {}) => process.stderr.write(`${wrapLine(launch(), wall(), { text, ...more }, pids())}\n`),
     write: (text) => process.stderr.write(text),
-    wall,
+    lead: (who) => (launch().engine === 'vllm' ? processOf(launch(), { text: '', ...who }, pids()) : ''),
+    stamp: (level) => `${level} ${shortTime(wall())}`,
   };
 }
 

@@ -21,7 +21,7 @@ export function splitWords(args: readonly string[]): AsWords | undefined {
   if (at === -1) return undefined;
   const isJoined = before[at]?.startsWith('--as=') === true;
   const name = isJoined ? (before[at] ?? '').slice('--as='.length) : (before[at + 1] ?? '');
-  const [, engine = '', version = ''] = /^(sglang)@v?(\d+\.\d+[\w.+-]*)$/.exec(name) ?? [];
+  const [, engine = '', version = ''] = /^(sglang|vllm)@v?(\d+\.\d+[\w.+-]*)$/.exec(name) ?? [];
   if (engine === '') throw wrong(`--as ${name} is not ENGINE@VERSION.`);
   if (end === -1) throw wrong('the words of the engine are missing.');
   return {
