@@ -75,7 +75,7 @@ export async function startLaunch(request: LaunchRequest): Promise<Launch> {
   }));
   let left: readonly { pid: number }[] = [];
   onTestFinished(async () => {
-    left = childrenOf(child);
+    left = [...left, ...childrenOf(child)];
     child.kill('SIGKILL');
     await exited;
     for (const { pid } of left) killIfThere(pid);

@@ -37,7 +37,7 @@ export async function runAsEngine(words: AsWords, outside: Outside): Promise<voi
   const own = parseSettings(['--port', '0', ...words.own]);
   const taken = takeFlags(engine, version, words.given);
   if (taken.kind === 'help') {
-    process.stdout.write(taken.text);
+    process.stdout.write(taken.text, () => process.exit(0));
     return;
   }
   if (taken.kind === 'refused') {

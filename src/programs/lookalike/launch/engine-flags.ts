@@ -111,7 +111,10 @@ export function takeFlags(engine: PlannedEngine, version: string, given: readonl
   if (given.some((word) => /^(-h|--help)(=.*)?$/.test(word))) return { kind: 'help', text: renderHelp(engine, version, table) };
   const { positional, words } = takePositional(engine, given);
   const flags = parseFlagWords(words, table);
-  const strange = [...flags.unread, ...words.filter((word) => word.startsWith('-') && !isOf(engine, version, word))];
+  const strange = [
+    ...flags.unread,
+    ...words.filter((word) => /^--?[A-Za-z]/.test(word) && !(isOf(engine, version, word) && hasItsDashes(engine, word))),
+  ];
   const refuse = (text: string): Taken => ({
     kind: 'refused',
     text: `${usage(engine, version, table)}${PROGRAM[engine]}: error: ${text}\n`,
@@ -166,10 +169,19 @@ function renderHelp(engine: PlannedEngine, version: string, table: FlagTable): s
   return `${usage(engine, version, table)}\noptions:\n  -h, --help            show this help message and exit\n${options.join('\n')}\n`;
 }
 
-/** With dashes; one letter and vLLM's short names for one dash. */
+/** vLLM's short names (`-tp`) have one dash; all others two. */
+function hasItsDashes(engine: PlannedEngine, word: string): boolean {
+  const name = word.replace(/^-+/, '').split('=')[0] ?? '';
+  const isShort = engine === 'vllm' && VLLM_SHORT.has(name);
+  return word.startsWith('--') ? !isShort : isShort;
+}
+
+const VLLM_SHORT = new Set(['tp', 'dp', 'pp', 'dcp', 'ep', 'q']);
+
+/** With their dashes. */
 function spellings(engine: PlannedEngine, version: string, row: FlagRow): string[] {
   const names = [row.name, ...(row.aliases ?? [])].filter((name) => isOf(engine, version, name));
-  const dashed = names.map((name) => (engine === 'vllm' && name.length <= 3 ? `-${name}` : `--${name}`));
+  const dashed = names.map((name) => (engine === 'vllm' && VLLM_SHORT.has(name) ? `-${name}` : `--${name}`));
   return row.isNegatable === true ? [...dashed, `--no-${row.name}`] : dashed;
 }
 
