@@ -23,6 +23,11 @@ export const INVARIANTS = {
       'A record that is made anew stays live until the new one is committed, which supersedes it in the same transaction; an attempt that comes to nothing leaves it.',
     because: 'Asking for a better answer must never cost the one there is.',
   },
+  'policy:later-rule-withdraws': {
+    promise:
+      'A rule that is added later withdraws the records that break it: they are in no export, their tokens are back in the budget, and their prompts are asked again.',
+    because: 'A veto comes when the data is there, and then nobody wants to sort records by hand.',
+  },
   'record:durable-before-visible': {
     promise: 'A record is on disk before the ledger has it, and in the ledger before anyone is told.',
     because: 'A power cut must not leave a ledger that points at bytes which never arrived.',

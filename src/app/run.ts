@@ -17,6 +17,7 @@ import type { OperationContext } from './context.ts';
 import { describeSampling } from './describe-sampling.ts';
 import { findRun } from './find-run.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
+import { withdrawBroken } from './policy/apply-rule.ts';
 import { markNewAttempts, type NewAttempts, NO_NEW_ATTEMPTS, parseRedo, type RedoTargets } from './redo.ts';
 import { openRunFolder } from './run-folder.ts';
 import { planLaunches } from './servers/plan-launches.ts';
@@ -113,6 +114,8 @@ export async function workOn(
   };
   try {
     const emit = (happening: Happening) => onEvents(ledger.emit([happening]));
+    const ruled = { ...run, policy: policyInForce(run, ledger) };
+    if (ruled.policy.length > run.policy.length) refuseBeforeStart(ruled, context.host.env);
     const job: Job = {
       ...{ run, ledger, context, onEvents, emit, isAmending, isStrict: wishes.isStrict, bases },
       policy: () => policyInForce(run, ledger),
@@ -128,10 +131,11 @@ export async function workOn(
 }
 
 async function work(job: Job, isNew: boolean, argument: string): Promise<RunReport> {
-  const { run, ledger, context, emit } = job;
+  const { run, ledger, context, emit, onEvents } = job;
   const { clock } = context.host;
   const startedMs = clock.elapsed();
   const released = ledger.releaseLeases();
+  onEvents(withdrawBroken(job.policy(), ledger));
   const doneBefore = countDone(ledger.partitions());
   const redoing = ledger.partitions().reduce((sum, partition) => sum + partition.redoing, 0);
   const facts = { folder: run.folder, done: doneBefore + redoing, released, aerie: AERIE_VERSION };

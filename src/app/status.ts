@@ -1,7 +1,11 @@
 /** `aerie status`: what is done, set aside and refused, and why. Reads only, also while a worker writes. */
 import type { AsideReason } from '../base/aside-reason.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { describeRule } from '../spec/policy.ts';
+import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
+import { policyInForce } from './policy-in-force.ts';
 import { openForReading } from './read-run.ts';
 
 export interface StatusInput {
@@ -18,6 +22,14 @@ export interface StatusReport {
     readonly id: string;
     readonly reason: AsideReason;
     readonly because: string;
+  }[];
+  /** Rules in force: those of the run file, and those that were added later. */
+  readonly rules: readonly {
+    readonly rule: string;
+    readonly because: string;
+    readonly by: string;
+    /** Epoch milliseconds; 0 = it stands in the run file. */
+    readonly addedAt: number;
   }[];
   /** Attempts by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
@@ -37,8 +49,19 @@ export async function runStatus(input: StatusInput, context: OperationContext): 
       ({ waiting, leased, redoing, enrolment, budget, spentTokens }) =>
         (enrolment !== 'open' && waiting + leased === 0) || (budget > 0 && spentTokens >= budget && redoing === 0),
     );
-    return { run: run.name, folder: run.folder, partitions, setAsides, outcomes: ledger.outcomeCounts(), isFinished };
+    return {
+      ...{ run: run.name, folder: run.folder, partitions, setAsides, rules: rulesOf(run, ledger) },
+      ...{ outcomes: ledger.outcomeCounts(), isFinished },
+    };
   } finally {
     ledger.close();
   }
+}
+
+function rulesOf(run: RunSpec, ledger: Ledger): StatusReport['rules'] {
+  const added = new Map(ledger.addedRules().map(({ rule, at }) => [JSON.stringify(rule), at]));
+  return policyInForce(run, ledger).map((rule, place) => ({
+    ...{ rule: describeRule(rule), because: rule.because, by: rule.by },
+    addedAt: place < run.policy.length ? 0 : (added.get(JSON.stringify(rule)) ?? 0),
+  }));
 }

@@ -143,6 +143,18 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: 'The evidence has file, what the ledger says and what lies there.',
     do: 'Put back a copy of the run folder: all of it, taken while no worker ran. Without one, what lies in `records/` can still be read line by line; begin a new run for the rest.',
   },
+  'control.unanswered': {
+    means:
+      'A command asked the worker of a run for something, through a file in the `control/` folder of the run, and had no answer. The request was taken back; a worker that had begun with it goes on with it.',
+    look: '`aerie status RUN` shows whether the rule is in force; `logs/aerie.log` what the worker did last. It may be waiting for long answers, or for a large model to load.',
+    do: 'Wait, or stop the worker with Ctrl-C, and give the same command again: a rule that is there already is not added twice.',
+  },
+  'control.refused': {
+    means:
+      'The worker of the run had the request, and could not do it. The rule is not in force unless `aerie status RUN` shows it.',
+    look: 'The message has the worker’s own words.',
+    do: 'Do what it says, then give the same command again.',
+  },
   'ledger.older': {
     means:
       'The run folder was written by an Aerie before its first release; no run of those is carried over. Nothing was changed.',

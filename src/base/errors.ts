@@ -34,6 +34,8 @@ export const ERRORS = {
   'hub.unreachable': { fault: 'environment', title: 'The model hub cannot be reached' },
   'export.target': { fault: 'usage', title: 'The export folder cannot be used' },
   'policy.forbids': { fault: 'usage', title: 'The launch would break a policy rule' },
+  'control.unanswered': { fault: 'stopped', title: 'The worker of the run has not answered' },
+  'control.refused': { fault: 'stopped', title: 'The worker of the run has refused what was asked' },
   'policy.broken': { fault: 'stopped', title: 'A running server breaks a policy rule' },
   'file.exists': { fault: 'usage', title: 'A file is already there' },
   'secret.missing': { fault: 'environment', title: 'A secret named in the run file is not in the environment' },

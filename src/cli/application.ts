@@ -3,6 +3,7 @@ import { buildApplication, buildRouteMap } from '@stricli/core';
 import { AERIE_VERSION } from '../base/version.ts';
 import { checkCommand, exportCommand } from './routes/delivery.ts';
 import { previewCommand, runCommand, statusCommand } from './routes/generation.ts';
+import { policyRoutes } from './routes/policy.ts';
 import { doctorCommand, explainCommand, initCommand } from './routes/help.ts';
 import { serverCommands } from './routes/server.ts';
 import { diagnoseCommand, planCommand } from './routes/servers.ts';
@@ -14,6 +15,7 @@ const commands = {
   check: checkCommand,
   export: exportCommand,
   init: initCommand,
+  policy: policyRoutes,
   plan: planCommand,
   doctor: doctorCommand,
   diagnose: diagnoseCommand,

@@ -53,6 +53,15 @@ export interface DiagnoseFlags extends CommonFlags {
   readonly now?: string;
 }
 
+export interface PolicyAddFlags extends CommonFlags {
+  readonly forbid?: readonly string[];
+  readonly require?: readonly string[];
+  readonly min?: readonly string[];
+  readonly max?: readonly string[];
+  readonly because: string;
+  readonly by: string;
+}
+
 export interface InitFlags extends CommonFlags {
   readonly from?: string;
   readonly run?: string;

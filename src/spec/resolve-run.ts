@@ -27,9 +27,9 @@ const IN_FLIGHT = { embedded: 8, other: 64 };
 /** Nine times max-tokens in all: 18,432 at its default. Answers that are longer still are mostly loops, which never end. */
 const CONTINUATIONS = 8;
 
-type WrittenRule = RunFile['policy'][number];
+export type WrittenRule = RunFile['policy'][number];
 
-function resolveRule({ forbid, require: required, min, max, because, by }: WrittenRule): PolicyRule {
+export function resolveRule({ forbid, require: required, min, max, because, by }: WrittenRule): PolicyRule {
   return {
     ...(forbid === undefined ? {} : { forbid: given({ kvCache: forbid['kv-cache'], weights: forbid.weights }) }),
     ...(required === undefined ? {} : { require: given({ kvCache: required['kv-cache'], weights: required.weights }) }),

@@ -10,6 +10,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { type Difference, launchDifferences } from '../../spec/identity.ts';
 import { checkPolicy, describeRule, isBroken, type LaunchClass } from '../../spec/policy.ts';
 import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
+import { classOfFacts } from '../policy/judge-launches.ts';
 import { amended, launchFacts } from '../run-folder.ts';
 import { refuseShortContext } from './refuse-short-context.ts';
 
@@ -32,25 +33,15 @@ export interface KnownLaunch {
   readonly flags: ServerSpec['flags'];
 }
 
-/** What a server says of itself, 0 being what it does not say. */
-function classOf({ kvCacheDtype, contextTokens, poolTokens, sequences }: ServerFacts): LaunchClass {
-  const figures = {
-    ...(contextTokens > 0 ? { contextTokens } : {}),
-    ...(poolTokens > 0 ? { poolTokens } : {}),
-    ...(sequences > 0 ? { runningRequests: sequences } : {}),
-  };
-  return { kvCacheDtype, figures };
-}
-
 /** Throws where the server may not answer for this run; else records the launch and returns its id. */
 export function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: string, options: AdmitOptions): number {
   const { run, ledger, emit, clock, policy, known } = options;
   const rules = policy();
-  for (const check of checkPolicy(rules, known?.launchClass ?? classOf(facts))) {
+  for (const check of checkPolicy(rules, known?.launchClass ?? classOfFacts(facts))) {
     const { rule, kept, because } = check;
     emit({ kind: 'policy.checked', subject: server.name, facts: { rule: describeRule(rule), kept, because } });
     if (!isBroken(check)) continue;
-    throw new AerieError('policy.broken', `${server.name} breaks a rule of ${run.file}: ${because}.`, {
+    throw new AerieError('policy.broken', `${server.name} breaks a rule of run ${run.name}: ${because}.`, {
       because: `${rule.because} (decided by ${rule.by})`,
       remedy: 'Nothing was asked of it. Start the server as the rule wants it, then run the same command again.',
     });
@@ -79,6 +70,8 @@ export function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: str
       baseUrl,
       apiKeyName: server.apiKeyName ?? '',
       facts,
+      // What it was judged by, for a rule that comes later.
+      ...(known === undefined ? {} : { class: known.launchClass }),
     }),
     startedAt: clock.now(),
   });

@@ -30,7 +30,7 @@ function refuseForbidden(run: RunSpec): void {
     if (planned === '') continue;
     const broken = checkPolicy(run.policy, { kvCacheDtype: planned }).find(({ kept, known }) => known && !kept);
     if (broken === undefined) continue;
-    throw new AerieError('policy.forbids', `${server.name} would break a rule of ${run.file}: ${broken.because}.`, {
+    throw new AerieError('policy.forbids', `${server.name} would break a rule of run ${run.name}: ${broken.because}.`, {
       because: `${broken.rule.because} (decided by ${broken.rule.by})`,
       remedy: 'Leave out kv-type, or set it to f16. Nothing was started.',
     });

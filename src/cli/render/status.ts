@@ -12,6 +12,10 @@ export function renderStatus(report: StatusReport): string {
   const hasRecords = report.partitions.some(({ done }) => done > 0);
   const outcomes = Object.entries(report.outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`);
   if (outcomes.length > 0) lines.push(`attempts   ${outcomes.join(', ')}`);
+  for (const { rule, because, by, addedAt } of report.rules) {
+    const since = addedAt === 0 ? '' : `, added ${new Date(addedAt).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+    lines.push(`policy     ${rule}: ${because} (decided by ${by}${since})`);
+  }
   lines.push(
     `folder     ${report.folder}`,
     `next       aerie ${report.isFinished && hasRecords ? 'check' : 'run'} ${report.folder}`,
