@@ -22,6 +22,8 @@ export interface Stage {
   say(text: string, more?: Omit<Line, 'text'>): void;
   /** As it stands, without time: a progress bar, a traceback. */
   write(text: string): void;
+  /** Time by this clock. */
+  wall(): Date;
   /** What vLLM writes before every line of that process, past its logger. */
   lead(who: Pick<Line, 'rank' | 'isCore'>): string;
   /** vLLM's level and time of a line that no process has marked yet. */
@@ -85,6 +87,7 @@ export function openStage({ clock, scenario, launch, pids, strike }: StageReques
     wait,
     say: (text, more = {}) => process.stderr.write(`${wrapLine(launch(), wall(), { text, ...more }, pids())}\n`),
     write: (text) => process.stderr.write(text),
+    wall,
     lead: (who) => (launch().engine === 'vllm' ? processOf(launch(), { text: '', ...who }, pids()) : ''),
     stamp: (level) => `${level} ${shortTime(wall())}`,
   };
