@@ -156,7 +156,7 @@ async function answerFromScheduler(flight: Flight, serving: Serving, { ask, faul
   const { lookalike, response, shape } = flight;
   const id = idOf(flight);
   flight.cancelTimer = () => serving.scheduler.abort(id);
-  const ended = await answerServed(serving, { id, ask, seed, fault, length: lookalike.scenario.answerTokens });
+  const ended = await answerServed(serving, { id, ask, seed, fault, path: shape.path, length: lookalike.scenario.answerTokens });
   if (response.destroyed) return;
   if (ended.kind === 'failed')
     send(flight, renderStatus(500, shape.renderError(500, 'Request aborted: the KV cache is full.'), ''));

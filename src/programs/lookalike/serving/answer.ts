@@ -15,6 +15,7 @@ export interface ServedAsk {
   readonly seed: number;
   readonly length: AnswerTokens;
   readonly fault: Fault | undefined;
+  readonly path: Shape['path'];
 }
 
 /** `failed`: the pool could not hold it even alone. */
@@ -23,11 +24,11 @@ export type ServedAnswer = ({ readonly kind: 'answered' } & Told) | { readonly k
 interface Told {
   readonly answer: Answer;
   readonly elapsedMs: number;
-  readonly cachedTokens: number;
+  readonly cachedTokens: number | undefined;
   readonly retractions?: number;
 }
 
-export async function answerServed(serving: Serving, { id, ask, seed, length, fault }: ServedAsk): Promise<ServedAnswer> {
+export async function answerServed(serving: Serving, { id, ask, seed, length, fault, path }: ServedAsk): Promise<ServedAnswer> {
   const { promptIds } = ask;
   const maxTokens = Math.max(1, clipAnswer(serving, promptIds.length, ask.maxTokens));
   const planned = planAnswer(seed, promptIds, length, maxTokens);
@@ -39,8 +40,16 @@ export async function answerServed(serving: Serving, { id, ask, seed, length, fa
   const answer = ended.ending === 'finished' ? whole : abortAnswer(whole, ended.produced);
   if (ended.ending === 'finished') serving.scheduler.remember(id, ended, [...promptIds, ...whole.outputIds]);
   const retractions = serving.life.engine === 'sglang' && isFrom(serving, 0, 5, 6) ? { retractions: ended.retractions } : {};
-  const { cachedTokens, seconds } = ended;
+  const { seconds } = ended;
+  const cachedTokens = saysCached(serving, path) ? ended.cachedTokens : undefined;
   return { kind: 'answered', answer, elapsedMs: seconds * 1000, cachedTokens, ...retractions };
+}
+
+/** `/generate` always does; the paths of the OpenAI shape only where a flag says so. */
+function saysCached({ life, flags }: Serving, path: Shape['path']): boolean {
+  return (
+    path === '/generate' || flags[life.engine === 'sglang' ? 'enable-cache-report' : 'enable-prompt-tokens-details'] === true
+  );
 }
 
 /** The pool's own bound, in the words of SGLang's scheduler; undefined = it fits. vLLM starts with no context that its pool cannot hold. */
