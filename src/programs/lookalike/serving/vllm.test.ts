@@ -21,7 +21,7 @@ const submit = (serving: Serving, nth: number, promptTokens: number, answerToken
     answerTokens,
     answerTokens,
   );
-const valueOf = (text: string, name: string) => readSamples(text, `vllm:${name}`)[0]?.value;
+const figureOf = (text: string, name: string) => readSamples(text, `vllm:${name}`)[0]?.value;
 
 test('prints a line each ten seconds while it has work, one of zeros after, and then nothing', async () => {
   const { life, serving } = start();
@@ -45,10 +45,10 @@ test('counts as it goes, and its metrics tell pool and type of the cache', async
   const early = renderMetrics(serving, 'kimi');
   await life.clock.playTo(15 * SECOND);
   const later = renderMetrics(serving, 'kimi');
-  expect(valueOf(early, 'prompt_tokens_total')).toBe(500);
-  expect(valueOf(later, 'generation_tokens_total')).toBeGreaterThan((valueOf(early, 'generation_tokens_total') ?? 0) + 100);
-  expect(valueOf(later, 'num_requests_running')).toBe(1);
-  expect(valueOf(later, 'kv_cache_usage_perc')).toBeGreaterThan(0);
+  expect(figureOf(early, 'prompt_tokens_total')).toBe(500);
+  expect(figureOf(later, 'generation_tokens_total')).toBeGreaterThan((figureOf(early, 'generation_tokens_total') ?? 0) + 100);
+  expect(figureOf(later, 'num_requests_running')).toBe(1);
+  expect(figureOf(later, 'kv_cache_usage_perc')).toBeGreaterThan(0);
   const replies = [
     { status: 200, body: JSON.stringify({ data: [{ id: 'kimi', max_model_len: 65_536 }] }) },
     { status: 200, body: JSON.stringify({ version: '0.16.0' }) },
@@ -78,6 +78,6 @@ test('a full pool preempts, and nobody is lost', async () => {
   const ended = Promise.all(Array.from({ length: 30 }, (_, nth) => submit(serving, nth, 1000, 4000)));
   await life.clock.playTo(3600 * SECOND);
   for (const { ending, produced } of await ended) expect({ ending, produced }).toEqual({ ending: 'finished', produced: 4000 });
-  expect(valueOf(renderMetrics(serving, 'kimi'), 'num_preemptions_total')).toBeGreaterThan(0);
+  expect(figureOf(renderMetrics(serving, 'kimi'), 'num_preemptions_total')).toBeGreaterThan(0);
   expect(life.lines.some(({ text }) => /Preemptions: \d+/.test(text))).toBe(true);
 });
