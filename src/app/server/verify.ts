@@ -18,7 +18,7 @@ import { findRun } from '../find-run.ts';
 import { policyInForce } from '../policy-in-force.ts';
 import { openForReading } from '../read-run.ts';
 import { obtainBasis, planOf } from '../servers/launch-basis.ts';
-import { machineOf } from '../servers/launched-server.ts';
+import { machineOf, sentFlags } from '../servers/launched-server.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 
 export interface ServerVerifyReport {
@@ -107,7 +107,7 @@ async function verifyServer(
       typeof facts === 'string'
         ? undefined
         : verifyLaunch({
-            ...{ engine: basis.engine, log: watch.logFacts, server: facts, flags: current.flags, policy },
+            ...{ engine: basis.engine, log: watch.logFacts, server: facts, flags: sentFlags(current, dialect, run.model), policy },
             plan: planOf(basis, current.flags),
           });
     const isWell = verified?.policy.every((check) => !isBroken(check)) === true;

@@ -5,13 +5,14 @@
 import { dirname, join } from 'node:path';
 import type { Facts, Happening } from '../../base/events.ts';
 import { openRedactor } from '../../base/redact.ts';
-import type { ServerFacts } from '../../engine/dialect.ts';
+import type { Dialect, ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { localMachine } from '../../machine/local/local-machine.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { LogFacts } from '../../diagnosis/log-facts.ts';
 import { EngineLauncher } from '../../server/launch/engine-launcher.ts';
-import { openBook } from '../../server/launch/launch-book.ts';
+import { LOOPBACK } from '../../server/launch/begin-launch.ts';
+import { type LaunchRecord, openBook } from '../../server/launch/launch-book.ts';
 import type { LauncherOptions } from '../../server/launch/launcher-options.ts';
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
 import { verifyLaunch } from '../../server/launch/verify-launch.ts';
@@ -20,7 +21,7 @@ import { plainFactsOf } from '../../diagnosis/measured-figures.ts';
 import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
 import type { Flags } from '../../server/recovery/recovery.ts';
 import type { Host } from '../../host/host.ts';
-import { SGLANG_LINE, VLLM_LINE, wordsOf } from '../../engine/launching.ts';
+import { type LaunchFlags, SGLANG_LINE, VLLM_LINE, wordsOf } from '../../engine/launching.ts';
 import { rememberLaunch } from '../plan/remembered.ts';
 import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
@@ -87,7 +88,7 @@ function placeOf(run: RunSpec, server: ServerSpec): LauncherOptions['place'] {
 
 /** What a launch that has become ready really is; its log is read to this moment. */
 export async function verifyReady(
-  { server, basis, policy, emit }: LaunchedServerOptions,
+  { run, server, basis, policy, emit }: LaunchedServerOptions,
   launcher: EngineLauncher,
   facts: ServerFacts,
 ): Promise<{ readonly facts: ServerFacts; readonly known: KnownLaunch; readonly log: LogFacts }> {
@@ -97,7 +98,8 @@ export async function verifyReady(
   const log = running.watch.logFacts;
   const { record } = running;
   const plan = planOf(basis, record.flags);
-  const verified = verifyLaunch({ engine: basis.engine, log, server: facts, plan, flags: record.flags, policy: policy() });
+  const flags = sentFlags(running.record, dialectOf(server.engine), placeOf(run, server).model);
+  const verified = verifyLaunch({ engine: basis.engine, log, server: facts, plan, flags, policy: policy() });
   emit({ kind: 'launch.verified', subject: server.name, facts: { launch: record.n, ...factsOf(verified) } });
   await launcher.noteReady();
   const corrected: ServerFacts = {
@@ -137,4 +139,9 @@ export async function rememberReady(ready: {
   if (basis.gpu === undefined) return;
   const key = { model: run.model, engine: basis.engine, version: log.version ?? basis.version, gpu: basis.gpu.name };
   await rememberLaunch(key, wordsOf(flags, basis.engine === 'vllm' ? VLLM_LINE : SGLANG_LINE), plainFactsOf(log), host);
+}
+
+/** With what is added to every launch: model, host, port, metrics. */
+export function sentFlags({ flags, port }: LaunchRecord, { launching }: Dialect, model: string): LaunchFlags {
+  return launching?.effectiveFlags({ model, host: LOOPBACK, port, flags }) ?? flags;
 }

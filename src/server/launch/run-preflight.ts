@@ -6,7 +6,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
 import type { Plan } from '../../capacity/plan-launch.ts';
-import type { LaunchFlags } from '../../engine/launching.ts';
+import { isWholeHelp, parseHelpFlags } from '../../engine/help-flags.ts';
+import { type LaunchFlags, quoteWord, renderCommand } from '../../engine/launching.ts';
 import type { GpuReading } from '../../machine/machine.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
@@ -71,12 +72,17 @@ function tell({ name, emit }: LauncherOptions, checks: readonly PreflightCheck[]
   });
 }
 
-/** undefined: it could not be asked, or says nothing that looks like help. */
-async function askHelp({ machine, place, dialect }: LauncherOptions, values: Env): Promise<string | undefined> {
-  const command = place.command === '' ? (dialect.launching?.usualCommand ?? '') : place.command;
-  const script = [...place.setup, `cd ${JSON.stringify(place.workFolder)}`, `${command} --help`].join('\n');
-  const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: HELP_TIMEOUT_MS, env: values });
-  return result.kind === 'ended' && result.code === 0 && result.stdout.includes('--') ? result.stdout : undefined;
+/** The first spelling of the question that gets the whole list; undefined: none did. */
+async function askHelp({ machine, engine, place, dialect }: LauncherOptions, values: Env): Promise<string | undefined> {
+  const { launching } = dialect;
+  if (launching === undefined) return undefined;
+  const command = place.command === '' ? launching.usualCommand : place.command;
+  for (const words of launching.helpWords) {
+    const script = [...place.setup, `cd ${quoteWord(place.workFolder)}`, renderCommand(command, words)].join('\n');
+    const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: HELP_TIMEOUT_MS, env: values });
+    if (result.kind === 'ended' && result.code === 0 && isWholeHelp(engine, parseHelpFlags(result.stdout))) return result.stdout;
+  }
+  return undefined;
 }
 
 function visibleOf(values: Env): readonly number[] | undefined {
