@@ -107,7 +107,13 @@ async function verifyServer(
       typeof facts === 'string'
         ? undefined
         : verifyLaunch({
-            ...{ engine: basis.engine, log: watch.logFacts, server: facts, flags: sentFlags(current, dialect, run.model), policy },
+            ...{
+              engine: basis.engine,
+              log: watch.logFacts,
+              server: facts,
+              flags: sentFlags(current, dialect, run.model),
+              policy,
+            },
             plan: planOf(basis, current.flags),
           });
     const isWell = verified?.policy.every((check) => !isBroken(check)) === true;

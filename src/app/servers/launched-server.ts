@@ -22,6 +22,7 @@ import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
 import type { Flags } from '../../server/recovery/recovery.ts';
 import type { Host } from '../../host/host.ts';
 import { type LaunchFlags, SGLANG_LINE, VLLM_LINE, wordsOf } from '../../engine/launching.ts';
+import { checkRemedy } from '../check-remedy.ts';
 import { rememberLaunch } from '../plan/remembered.ts';
 import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
@@ -69,6 +70,7 @@ export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
     basis: () => recoveryBasisOf(basis),
     limits: () => ({ inFlight: run.inFlight, longestRequestTokens: longest }),
     plan: (flags) => planOf(basis, flags),
+    checkRemedy,
     ...(killHolder === undefined ? {} : { killHolder }),
   });
 }

@@ -18,7 +18,7 @@ import { describeRecovery } from '../recovery/describe-recovery.ts';
 import { decideRecovery } from '../recovery/decide-recovery.ts';
 import { applyChanges, describeChange, launchKey } from '../recovery/changes.ts';
 import { keepChanges, planFlags } from '../recovery/kept-changes.ts';
-import type { Env, Flags, LaunchChange, LaunchTry, RecoveryStep } from '../recovery/recovery.ts';
+import type { Env, Flags, LaunchChange, LaunchTry, RecoveryLimits, RecoveryStep } from '../recovery/recovery.ts';
 import { portIn } from '../../engine/launching.ts';
 import { beginLaunch, findFreePort, LOOPBACK } from './begin-launch.ts';
 import type { LaunchRecord, ServerBook } from './launch-book.ts';
@@ -195,10 +195,10 @@ export class EngineLauncher {
 
   /** What follows the last try. Throws where nothing does. */
   async #recover(book: ServerBook): Promise<Next> {
-    const { engine, given, policy, basis, limits, host, signal } = this.#options;
+    const { engine, given, policy, basis, host, signal } = this.#options;
     const step = decideRecovery({
       ...{ engine, version: this.#options.version(), tries: book.tries, policy: policy(), given },
-      ...{ basis: basis(), limits: limits() },
+      ...{ basis: basis(), limits: await this.#limits() },
     });
     const last = book.tries.at(-1);
     if (step.kind === 'give-up' || last === undefined) throw await this.#gaveUp(step, book);
@@ -211,6 +211,13 @@ export class EngineLauncher {
       env,
       book: { ...book, kept: keepChanges({ engine, kept: book.kept, given, changes: step.changes, by: 'recovery' }) },
     };
+  }
+
+  /** Host memory is measured while the server is down. */
+  async #limits(): Promise<RecoveryLimits> {
+    const { limits, machine } = this.#options;
+    const { memoryAvailableBytes } = await machine.resources([]);
+    return { ...limits(), ...(memoryAvailableBytes === undefined ? {} : { hostFreeGB: memoryAvailableBytes / 1e9 }) };
   }
 
   #tellStep(step: Exclude<RecoveryStep, { kind: 'give-up' }>, book: ServerBook): void {
@@ -256,9 +263,21 @@ export class EngineLauncher {
   }
 
   #open(record: LaunchRecord, onOver: (verdict: LiveVerdict) => Promise<void>): LaunchedEngine {
-    const { name, emit, machine, dialect, host, headers, asked } = this.#options;
+    const { name, emit, machine, dialect, host, headers, asked, checkRemedy } = this.#options;
     const control = host.openHttp({ baseUrl: `http://127.0.0.1:${record.port}`, connections: 2, headers });
-    return new LaunchedEngine({ name, emit, machine, dialect, control, clock: host.clock, launch: record, asked, onOver });
+    const remedies = checkRemedy === undefined ? {} : { checkRemedy };
+    return new LaunchedEngine({
+      name,
+      emit,
+      machine,
+      dialect,
+      control,
+      clock: host.clock,
+      launch: record,
+      asked,
+      onOver,
+      ...remedies,
+    });
   }
 
   /** First on disk that it is over and why, then what is left of it is stopped. */

@@ -6,7 +6,7 @@
  */
 import type { LogFacts } from '../../diagnosis/log-facts.ts';
 import { describeProgress } from '../../diagnosis/live/describe-progress.ts';
-import { judgeLook, keepLooks } from '../../diagnosis/live/judge-look.ts';
+import { judgeLook, keepLooks, type LookInput } from '../../diagnosis/live/judge-look.ts';
 import { type Health, type LiveVerdict, type Look, logSigns, type ProcessSigns } from '../../diagnosis/live/look.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { EngineCounters } from '../../engine/counters.ts';
@@ -29,6 +29,8 @@ export interface WatchOptions {
   /** Requests of this worker: those that it has not answered, and those that it has. */
   readonly asked: () => { readonly inFlight: number; readonly answered: number };
   readonly onLook: (verdict: LiveVerdict, progress: string) => void;
+  /** Asks the capacity model about a remedy. */
+  readonly checkRemedy?: LookInput['checkRemedy'];
 }
 
 /** Between two looks: a start is followed closely, a server at work is disturbed little. */
@@ -48,6 +50,7 @@ export class LaunchWatch {
   #looks: readonly Look[] = [];
   #lookNumber = 0;
   #gpuUsedMiB: number | undefined;
+  #gpuTotalMiB: number | undefined;
   #verdict: LiveVerdict | undefined;
   #wasReady = false;
 
@@ -87,7 +90,7 @@ export class LaunchWatch {
   }
 
   async look(): Promise<LiveVerdict> {
-    const { clock, asked, onLook } = this.#options;
+    const { clock, asked, onLook, checkRemedy } = this.#options;
     this.#lookNumber += 1;
     const [process] = await Promise.all([this.#lookAtProcess(), this.#askServer()]);
     // After the process: what it wrote before its end is then there.
@@ -102,9 +105,9 @@ export class LaunchWatch {
       asked: asked(),
     };
     this.#looks = keepLooks(this.#looks, look);
-    const verdict = judgeLook({ account, looks: this.#looks });
+    const verdict = judgeLook({ account, looks: this.#looks, ...(checkRemedy === undefined ? {} : { checkRemedy }) });
     this.#verdict = verdict;
-    onLook(verdict, describeProgress(account, this.#looks));
+    onLook(verdict, describeProgress(account, this.#looks, this.#gpuTotalMiB));
     return verdict;
   }
 
@@ -147,6 +150,7 @@ export class LaunchWatch {
 
   async #readGpuMemory(): Promise<number | undefined> {
     const look = await this.#options.machine.gpus();
+    this.#gpuTotalMiB = look.kind === 'read' ? look.gpus.reduce((sum, { totalMiB }) => sum + totalMiB, 0) : undefined;
     return look.kind === 'read' ? look.gpus.reduce((sum, { usedMiB }) => sum + usedMiB, 0) : undefined;
   }
 }

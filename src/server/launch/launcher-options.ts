@@ -2,6 +2,7 @@
 import type { Emit } from '../../base/events.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import type { Plan } from '../../capacity/plan-launch.ts';
+import type { LookInput } from '../../diagnosis/live/judge-look.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { Host } from '../../host/host.ts';
 import type { Machine } from '../../machine/machine.ts';
@@ -34,6 +35,7 @@ export interface LauncherOptions {
   readonly version: () => string;
   /** What the arithmetic says of flags; undefined where the model or the GPU is not known. */
   readonly plan: (flags: Flags) => Plan | undefined;
+  readonly checkRemedy?: LookInput['checkRemedy'];
   readonly basis: () => RecoveryBasis | undefined;
   readonly limits: () => RecoveryLimits;
   readonly asked: () => { readonly inFlight: number; readonly answered: number };
