@@ -28,19 +28,61 @@ export async function runCommand(request: CommandRequest): Promise<CommandResult
   const env = Object.fromEntries(
     Object.entries(request.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
-  const result = await execa(request.file, [...request.args], {
+  const child = execa(request.file, [...request.args], {
     env,
     extendEnv: false,
     stdin: 'ignore', // a command that asks a question must not wait for an answer
-    timeout: request.timeoutMs,
+    detached: true, // a process group of its own, so that what it has started can be ended with it
     reject: false,
     maxBuffer: OUTPUT_CHARACTERS,
-    ...(request.signal === undefined ? {} : { cancelSignal: request.signal }),
   });
-  if (result.timedOut) return { kind: 'timeout' };
-  if (result.isCanceled) return { kind: 'aborted' };
-  if (result.exitCode !== undefined)
-    return { kind: 'ended', code: result.exitCode, stdout: result.stdout, stderr: result.stderr };
+  const cut = cutShort(request);
+  const result = await Promise.race([child, cut.reason]);
+  cut.close();
+  if (result !== 'timeout' && result !== 'aborted') return describeEnd(request.file, result);
+  // Not waited for: a command that hangs in a driver does not even end by SIGKILL.
+  if (child.pid !== undefined) endGroup(child.pid);
+  for (const stream of [child.stdout, child.stderr]) stream.destroy();
+  child.unref();
+  return { kind: result };
+}
+
+interface Ended {
+  readonly exitCode?: number | undefined;
+  readonly stdout?: string;
+  readonly stderr?: string;
+  readonly cause?: unknown;
+  readonly shortMessage?: string | undefined;
+  readonly signal?: string | undefined;
+}
+
+function describeEnd(file: string, result: Ended): CommandResult {
+  const { exitCode: code, stdout = '', stderr = '' } = result;
+  if (code !== undefined) return { kind: 'ended', code, stdout, stderr };
   if (systemCodeOf(result.cause) === 'ENOENT' || systemCodeOf(result) === 'ENOENT') return { kind: 'absent' };
-  return { kind: 'died', because: result.shortMessage ?? `${request.file} was ended by ${result.signal ?? 'an error'}` };
+  return { kind: 'died', because: result.shortMessage ?? `${file} was ended by ${result.signal ?? 'an error'}` };
+}
+
+/** Settles when the time is up or the owner gives up, whichever is first. */
+function cutShort({ timeoutMs, signal }: CommandRequest): { readonly reason: Promise<'timeout' | 'aborted'>; close(): void } {
+  let close = (): void => undefined;
+  const reason = new Promise<'timeout' | 'aborted'>((resolve) => {
+    const abort = () => resolve('aborted');
+    const timer = setTimeout(() => resolve('timeout'), timeoutMs);
+    signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted) abort();
+    close = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    };
+  });
+  return { reason, close };
+}
+
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // it has ended meanwhile
+  }
 }

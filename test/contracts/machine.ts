@@ -7,14 +7,93 @@ import { AerieError } from '../../src/base/errors.ts';
 import { findLaunched } from '../../src/machine/find-launched.ts';
 import { quoteShell } from '../../src/machine/quote-shell.ts';
 import { until } from '../support/child-processes.ts';
-import { launchOf, type MachineBench, presenceOf, readLog } from '../support/machine-bench.ts';
+import { launchOf, presenceOf, readLog, type StarterBench } from '../support/machine-bench.ts';
 
-export function describeMachine(name: string, open: () => Promise<MachineBench>): void {
+export function describeMachine(name: string, open: () => Promise<StarterBench>): void {
   describe(`${name}: a program`, () => describeLife(open));
   describe(`${name}: a launch`, () => describeLaunch(open));
+  describe(`${name}: what outlives its starter`, () => describeOutliving(open));
+  describe(`${name}: what it has`, () => describeMeans(open));
 }
 
-function describeLife(open: () => Promise<MachineBench>): void {
+function describeOutliving(open: () => Promise<StarterBench>): void {
+  test('a program runs on when its starter is killed, is found by its marker, and its exit status is read', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const launch = launchOf(bench, `sh -c 'while test ! -e end; do sleep 0.1; done; exit 5'`);
+    const starter = bench.startElsewhere(launch);
+    const identity = await starter.identity;
+    await starter.kill();
+    const found = await findLaunched(machine, launch);
+    expect(found).toMatchObject({ kind: 'running', identity: { pid: identity.pid, startTicks: identity.startTicks } });
+    expect((await machine.findByMarker(launch.marker)).map(({ pid }) => pid)).toContain(identity.pid);
+    expect(await presenceOf(machine, launch, identity)).toBe('running');
+    await machine.run({ file: 'touch', args: [`${bench.folder}/end`], timeoutMs: 60_000 });
+    await until(async () => (await presenceOf(machine, launch, identity)) === 'gone 5');
+  });
+
+  test('a starter that is killed in a setup line leaves a launch that goes on, and is found', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const setup = ['touch begun; while test ! -e go; do sleep 0.1; done'];
+    const launch = launchOf(bench, 'sleep 1000', { setup });
+    const starter = bench.startElsewhere(launch);
+    await until(async () => (await machine.readFile(`${bench.folder}/begun`, 0, 0)) !== undefined);
+    expect((await findLaunched(machine, launch)).kind).toBe('setting-up');
+    await starter.kill();
+    await machine.run({ file: 'touch', args: [`${bench.folder}/go`], timeoutMs: 60_000 });
+    await until(async () => (await findLaunched(machine, launch)).kind === 'running');
+    const found = await findLaunched(machine, launch);
+    expect(found.kind === 'running' && (await presenceOf(machine, launch, found.identity))).toBe('running');
+  });
+}
+
+function describeMeans(open: () => Promise<StarterBench>): void {
+  test('runs short commands, with an environment, and says how each ended', async () => {
+    const { machine } = await open();
+    const run = (script: string, timeoutMs = 60_000) =>
+      machine.run({ file: 'sh', args: ['-c', script], env: { GIVEN: 'a b' }, timeoutMs });
+    expect(await run('echo "$GIVEN"; echo no >&2; exit 3')).toEqual({ kind: 'ended', code: 3, stdout: 'a b', stderr: 'no' });
+    expect(await machine.run({ file: 'no-such-program', args: [], timeoutMs: 60_000 })).toEqual({ kind: 'absent' });
+    // What it has started holds its output open, and is ended with it.
+    expect(await run('sleep 1000 & sleep 1000; echo never', 200)).toEqual({ kind: 'timeout' });
+    const signal = AbortSignal.abort();
+    expect(await machine.run({ file: 'sleep', args: ['1000'], timeoutMs: 60_000, signal })).toEqual({ kind: 'aborted' });
+  });
+
+  test('knows what is left of memory and disk, also for a folder that is not there yet', async () => {
+    const { machine, folder } = await open();
+    const { memoryAvailableBytes, diskFreeBytes, sharedMemoryFreeBytes } = await machine.resources([folder, `${folder}/a/b`]);
+    expect(memoryAvailableBytes).toBeGreaterThan(0);
+    expect(sharedMemoryFreeBytes).toBeGreaterThan(0);
+    expect(diskFreeBytes).toHaveLength(2);
+    for (const bytes of diskFreeBytes) expect(bytes).toBeGreaterThan(0);
+  });
+
+  test('knows who listens on a port', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const listen =
+      'use IO::Socket::INET; $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 1) or die; $| = 1; print $s->sockport, "\\n"; sleep 1000';
+    const launch = launchOf(bench, `perl -e ${quoteShell(listen)}`);
+    const identity = await machine.start(launch);
+    await until(async () => (await readLog(machine, launch)).endsWith('\n'));
+    const port = Number(await readLog(machine, launch));
+    expect(await machine.portOwner(port)).toEqual({ port, pid: identity.pid, command: identity.command });
+    await machine.signal(identity, 'SIGKILL');
+    await until(async () => (await machine.portOwner(port)) === undefined);
+  });
+
+  test('answers about cards, whether there are any or not', async () => {
+    const { machine } = await open();
+    const gpus = await machine.gpus();
+    expect(['read', 'absent', 'failed']).toContain(gpus.kind);
+    const { holders, unknown } = await machine.holders();
+    if (gpus.kind === 'absent') expect([holders, unknown]).toEqual([[], []]);
+  });
+}
+
+function describeLife(open: () => Promise<StarterBench>): void {
   test('runs until it is told to end, and says how it ended', async () => {
     const bench = await open();
     const { machine } = bench;
@@ -100,7 +179,7 @@ function describeLife(open: () => Promise<MachineBench>): void {
   });
 }
 
-function describeLaunch(open: () => Promise<MachineBench>): void {
+function describeLaunch(open: () => Promise<StarterBench>): void {
   test('gives the program its words, its folder and its environment as they are', async () => {
     const bench = await open();
     const { machine } = bench;
@@ -164,6 +243,31 @@ function describeLaunch(open: () => Promise<MachineBench>): void {
     await refused(`echo 'open`, {});
     await refused('true', { workFolder: `${folder}/nowhere` });
     await refused('true', { logPath: '/proc/nowhere/log' });
+  });
+
+  test('an environment is on no command line and in no file', async () => {
+    const bench = await open();
+    const { machine, folder } = bench;
+    const secret = 'hf_very-secret';
+    const launch = launchOf(bench, 'sleep 1000', { env: { HF_TOKEN: secret }, setup: ['test "$HF_TOKEN" != ""'] });
+    const identity = await machine.start(launch);
+    const { family } = await machine.look(identity, launch);
+    expect(family.length).toBe(2); // the program, and the shell that waits for it
+    for (const { command } of family) expect(command).not.toContain(secret);
+    const found = await machine.run({ file: 'grep', args: ['-r', '-l', secret, folder], timeoutMs: 60_000 });
+    expect(found).toMatchObject({ kind: 'ended', code: 1 }); // nothing found
+  });
+
+  test('a program has SIGINT and SIGQUIT as everybody, and nothing of its starter open', async () => {
+    const bench = await open();
+    const { machine } = bench;
+    const launch = launchOf(
+      bench,
+      `perl -e 'print "$SIG{INT} $SIG{QUIT} $SIG{PIPE}|", join(" ", sort map { s/.*\\///r } glob "/proc/self/fd/[0-9]"), "|", -t STDIN, "\\n"'`,
+    );
+    const identity = await machine.start(launch);
+    await until(async () => (await presenceOf(machine, launch, identity)) === 'gone 0');
+    expect(await readLog(machine, launch)).toBe('  |0 1 2 3|\n'); // 3 is glob's own
   });
 
   test('a program that is not there is its exit status and its log', async () => {

@@ -9,6 +9,18 @@ export interface MachineBench {
   readonly folder: string;
 }
 
+/** For what outlives its starter: a starter that is a process of its own. */
+export interface StarterBench extends MachineBench {
+  startElsewhere(launch: DetachedStart): Starter;
+}
+
+export interface Starter {
+  /** The program, once it is started. */
+  readonly identity: Promise<ProcessIdentity>;
+  /** SIGKILL, and waits until it is gone. */
+  kill(): Promise<void>;
+}
+
 export function newMarker(): string {
   return `test-${randomBytes(8).toString('hex')}`;
 }
