@@ -53,6 +53,8 @@ export interface Answered {
   readonly kind: 'answered';
   readonly turn: Parcel<KeptTurn>;
   readonly endpoint: Endpoint;
+  /** Launches that made earlier pieces of it; the last was made by `endpoint`. */
+  readonly alsoBy: readonly number[];
 }
 /** `endpoint`: who would have answered. */
 export interface Unanswerable {
@@ -158,11 +160,12 @@ async function finish({ before }: TurnToAnswer, answer: GrowingAnswer, context: 
   const { first, last, pieces } = answer;
   const reply = await answer.join((ids) => decodeIds(last.endpoint, ids, context));
   const turn = makeTurn(reply, before, first.seed, last.endpoint.server);
-  return answeredBy(pieces.length === 1 ? turn : { ...turn, pieces: pieces.length }, last.endpoint);
+  const others = new Set(pieces.map(({ endpoint }) => endpoint.launch).filter((launch) => launch !== last.endpoint.launch));
+  return answeredBy(pieces.length === 1 ? turn : { ...turn, pieces: pieces.length }, last.endpoint, [...others]);
 }
 
-function answeredBy(turn: KeptTurn, endpoint: Endpoint): Answered {
-  return { kind: 'answered', turn: new Parcel(turn), endpoint };
+function answeredBy(turn: KeptTurn, endpoint: Endpoint, alsoBy: readonly number[] = []): Answered {
+  return { kind: 'answered', turn: new Parcel(turn), endpoint, alsoBy };
 }
 
 function limitsOf({ key, settings, tools }: TurnToAnswer, run: RunSpec): GrowthLimits {

@@ -38,10 +38,10 @@ export async function converse(lease: Lease, prompt: Prompt, slot: Slot, context
       if (next.kind === 'over' || isDropped) slot.leave();
       context.tally.answered(lease.partition, { ...countsOf([turn]), promptTokens: turn.usage.prompt });
       answered += 1;
-      if (isDropped) return drop(lease, answers, end.endpoint, context);
+      if (isDropped) return drop(lease, answers, end, context);
       if (next.kind === 'over')
-        return keepRecord({ lease, prompt, settings, turns: answers, ending: endingOf(next) }, end.endpoint, context);
-      keepLastTurn(lease, answers, end.endpoint, context);
+        return keepRecord({ lease, prompt, settings, turns: answers, ending: endingOf(next) }, end, context);
+      keepLastTurn(lease, answers, end, context);
       turns = answers;
       before = idsThrough(before, turn);
     }
@@ -60,19 +60,29 @@ function dropsTruncated({ run }: Conversing, partition: string): boolean {
 }
 
 /** The answer was paid for, so its turn is finished first; in the same commit the prompt loses it. */
-function drop(lease: Lease, turns: readonly KeptTurn[], endpoint: Endpoint, context: Conversing): void {
+function drop(lease: Lease, turns: readonly KeptTurn[], by: Maker, context: Conversing): void {
   const { partition, id, fence } = lease;
-  keepLastTurn(lease, turns, endpoint, context);
+  keepLastTurn(lease, turns, by, context);
   context.committer.addDrop({ partition, id, fence });
   context.tally.lost(partition, countsOf(turns));
 }
 
-function keepLastTurn(lease: Lease, turns: readonly KeptTurn[], { launch }: Endpoint, { committer }: Conversing): void {
+function keepLastTurn(lease: Lease, turns: readonly KeptTurn[], by: Maker, { committer }: Conversing): void {
   const { partition, id, fence } = lease;
   const last = turns.slice(-1);
   const { tokens, truncated } = countsOf(last);
   const body = JSON.stringify(last[0]);
-  committer.addTurn({ partition, id, fence, turn: turns.length - 1, tokens, truncated: truncated > 0, body, launch });
+  committer.addTurn({ partition, id, fence, turn: turns.length - 1, tokens, truncated: truncated > 0, body, ...launchesOf(by) });
+}
+
+/** Who made the last answer, and the launches that made earlier pieces of it. */
+interface Maker {
+  readonly endpoint: Endpoint;
+  readonly alsoBy?: readonly number[];
+}
+
+function launchesOf({ endpoint, alsoBy = [] }: Maker): { launch: number; alsoBy?: readonly number[] } {
+  return { launch: endpoint.launch, ...(alsoBy.length > 0 ? { alsoBy } : {}) };
 }
 
 interface Finished {
@@ -83,7 +93,8 @@ interface Finished {
   readonly ending: Ending;
 }
 
-function keepRecord(finished: Finished, endpoint: Endpoint, context: Conversing): void {
+function keepRecord(finished: Finished, by: Maker, context: Conversing): void {
+  const { endpoint } = by;
   const { lease, prompt, settings, turns, ending } = finished;
   const record = makeRecord({
     ...{ prompt, partition: lease.partition, turns, ending, sampling: settings.sampling },
@@ -94,7 +105,7 @@ function keepRecord(finished: Finished, endpoint: Endpoint, context: Conversing)
   const { partition, id, fence } = lease;
   context.committer.addRecord({
     record,
-    row: { partition, id, fence, tokens, turns: turns.length, truncated, launch: endpoint.launch },
+    row: { partition, id, fence, tokens, turns: turns.length, truncated, ...launchesOf(by) },
   });
   const { replaces } = lease;
   if (replaces !== undefined) context.tally.lost(partition, { ...replaces, answers: replaces.turns });
@@ -107,7 +118,7 @@ function keepRecord(finished: Finished, endpoint: Endpoint, context: Conversing)
 function endEarly(finished: Finished, end: Unanswerable, context: Conversing): void {
   const { lease, turns } = finished;
   const isFull = isContextReason(end.reason);
-  if (isFull && turns.length > 0 && lease.replaces === undefined) keepRecord(finished, end.endpoint, context);
+  if (isFull && turns.length > 0 && lease.replaces === undefined) keepRecord(finished, end, context);
   else if (isFull && context.isStrict) context.stop(promptRefused(lease, end));
   else setAside(lease, turns, end, context);
 }
