@@ -1,13 +1,15 @@
 /** A launch of the lookalike that serves in a test's own process: a clock that the test moves, and its log as lines. */
-import type { EngineLife } from '../../src/programs/lookalike/life.ts';
-import type { LookalikeClock } from '../../src/programs/lookalike/clock.ts';
 import { findGpu } from '../../src/capacity/gpus.ts';
 import { findKnownModel } from '../../src/capacity/known-models.ts';
 import { planLaunch } from '../../src/capacity/plan-launch.ts';
 import { readFacts } from '../../src/capacity/read-facts.ts';
 import { readModelConfig } from '../../src/capacity/read-model-config.ts';
 
-export interface HandClock extends LookalikeClock {
+/** As the lookalike's own, but it stands until it is played. */
+export interface HandClock {
+  now(): number;
+  elapsed(): number;
+  after(ms: number, act: () => void): () => void;
   /** Runs all timers that are due by then, in order; each may set others. */
   playTo(ms: number): Promise<void>;
   /** How often a timer has fired. */
@@ -45,15 +47,23 @@ export function handClock(): HandClock {
   };
 }
 
-export interface PlayedLife extends EngineLife {
-  readonly clock: HandClock;
-  readonly lines: { readonly text: string; readonly rank: number | undefined; readonly at: number }[];
+export interface PlayedLine {
+  readonly text: string;
+  readonly rank: number | undefined;
+  readonly at: number;
+}
+export type PlayedLife = ReturnType<typeof kimiLife>;
+
+export interface LifeChange {
+  readonly engine?: 'sglang' | 'vllm';
+  readonly version?: string;
+  readonly canPrefill?: (newTokens: number) => boolean;
 }
 
 /** Kimi-K2.5 INT4 on 8 × RTX PRO 6000 with the story's facts: the printed pools. */
 const FACTS = readFacts({ weightsGiBPerGpu: 72.33, freeBeforeLoadGiB: 94.04 }).facts;
 
-export function kimiLife(words: readonly string[], over: Partial<Omit<EngineLife, 'clock'>> = {}): PlayedLife {
+export function kimiLife(words: readonly string[], over: LifeChange = {}) {
   const { engine = 'sglang', version = engine === 'sglang' ? '0.5.8' : '0.16.0' } = over;
   const known = findKnownModel('moonshotai/Kimi-K2.5');
   if (known === undefined) throw new Error('the table has no Kimi-K2.5');
@@ -62,15 +72,15 @@ export function kimiLife(words: readonly string[], over: Partial<Omit<EngineLife
   const observations = engine === 'sglang' ? [{ facts: FACTS, source: 'the story' }] : [];
   const { launch, prediction } = planLaunch({ engine, version, shape, gpu, flags: words, observations });
   const clock = handClock();
-  const lines: PlayedLife['lines'] = [];
+  const lines: PlayedLine[] = [];
   return {
     ...{ engine, version, launch, prediction, shape, gpu, clock, lines },
     wall: () => new Date(clock.elapsed()),
-    log: (text, rank) => void lines.push({ text, rank, at: clock.elapsed() }),
+    log: (text: string, rank?: number) => void lines.push({ text, rank, at: clock.elapsed() }),
     phase: () => 'serving',
     isReady: () => true,
-    canPrefill: () => true,
-    dieOutOfMemory: (newTokens) => {
+    canPrefill: (_newTokens: number) => true,
+    dieOutOfMemory: (newTokens: number): never => {
       throw new Error(`out of memory in a prefill of ${newTokens} tokens`);
     },
     ...over,
