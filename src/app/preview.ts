@@ -23,8 +23,21 @@ export interface PreviewInput {
   readonly run: string;
 }
 
+/** What a server will give, said before anything was asked of it. */
+export interface ExpectedIds {
+  readonly server: string;
+  readonly exact: boolean;
+  /** How the ids are had. */
+  readonly how: string;
+  /** Why records will not be exact, '' where they will. */
+  readonly because: string;
+  /** The same of prompts with tools. */
+  readonly becauseWithTools: string;
+}
+
 export interface PreviewReport {
   readonly run: string;
+  readonly expected: readonly ExpectedIds[];
   readonly records: readonly TrainingRecord[];
   readonly exact: boolean;
   /** Why records are not exact, '' where they are. */
@@ -47,8 +60,16 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
   const { run } = await findRun(input.run);
   const folder = await mkdtemp(join(tmpdir(), 'aerie-preview-'));
   try {
-    // The run itself neither begins nor ends here, so nothing is said about how to resume it.
-    const onEvent = (event: Event) => void (event.kind.startsWith('run.') || context.onEvent(event));
+    const expected = new Map<string, ExpectedIds>();
+    const onEvent = (event: Event) => {
+      // The run itself neither begins nor ends here, so nothing is said about how to resume it.
+      if (event.kind.startsWith('run.')) return;
+      context.onEvent(event);
+      if (event.kind !== 'server.ready') return;
+      const said = expectedOf(event);
+      expected.set(said.server, said);
+      if (said.exact) context.onNote(`${said.server}: records will be exact, by ${said.how}`);
+    };
     await workOn(previewOf(run, folder), input.run, { ...context, onEvent }).catch((thrown: unknown) => {
       if (!(thrown instanceof AerieError)) throw thrown;
       throw isStop(thrown) ? stopped(thrown) : withoutFolder(thrown, folder);
@@ -63,6 +84,7 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
       const rejected = ledger.partitions().reduce((sum, partition) => sum + partition.rejected, 0);
       return {
         run: run.name,
+        expected: [...expected.values()],
         records: records.slice(0, MOST_RECORDS),
         exact: records.length > 0 && inexact === undefined,
         because: inexact?.inexactBecause ?? '',
@@ -76,6 +98,12 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function expectedOf({ subject, facts }: Event): ExpectedIds {
+  const because = String(facts['inexactBecause'] ?? '');
+  const becauseWithTools = String(facts['inexactWithTools'] ?? because);
+  return { server: subject, exact: because === '', how: String(facts['ids'] ?? ''), because, becauseWithTools };
 }
 
 async function refusedIn(folder: string, partitions: readonly PartitionCounters[]): Promise<PreviewReport['refused']> {

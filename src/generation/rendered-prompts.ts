@@ -29,7 +29,7 @@ export type Prepared = { readonly turn: TurnRequest } | { readonly outcome: Outc
 interface Proof {
   seen: number;
   proved: number;
-  /** '' until a prompt was not what the server makes of it. */
+  /** Why these prompts are asked as chats from now on; '' = they are not. */
   broken: string;
 }
 
@@ -58,6 +58,10 @@ export class RenderedPrompts {
     // Its server refuses the prompt in its own words, or takes it: then its record says that there are no ids.
     if ('refused' in rendered) return { turn };
     const prompt = await tokenize(endpoint, rendered.text, turn, options);
+    if (typeof prompt === 'string') {
+      proof.broken = prompt;
+      return { turn };
+    }
     if ('kind' in prompt) return { outcome: prompt };
     if (shouldVerifyText(proof.seen++) || proof.proved === 0) {
       const own = await countAsChat(endpoint, turn, options);
@@ -89,12 +93,13 @@ function brokenBecause(own: number, ours: number, isWithTools: boolean): string 
   return `its server renders ${what} otherwise than the chat template that is at hand: ${own} tokens there, ${ours} here`;
 }
 
+/** A sentence where the server keeps the path to itself: its chat may be open all the same. */
 async function tokenize(
   { dialect, facts, control }: Endpoint,
   text: string,
   turn: TurnRequest,
   { clock, abort }: SendOptions,
-): Promise<RenderedPrompt | Outcome> {
+): Promise<RenderedPrompt | Outcome | string> {
   const renderedTurns = renderedTurnsOf(dialect);
   const limit = openTimeLimit(clock, TOKENIZE_TIMEOUT_MS, abort);
   const reply = await control.send(renderedTurns.tokenize(text, turn.model), limit.signal);
@@ -106,12 +111,14 @@ async function tokenize(
   if (reply.kind === 'transport') return { kind: 'lost', because: `/tokenize: ${reply.code}`, deadline: false };
   const { status, retryAfterMs } = reply;
   const body = reply.body.take();
-  if (status !== 200) return outcomeOfStatus({ status, body, retryAfterMs }, undefined, NO_PATH);
+  if (CLOSED.has(status)) return `/tokenize answered ${status}: its server, or a proxy before it, does not have it for all`;
+  if (status !== 200) return outcomeOfStatus({ status, body, retryAfterMs });
   const ids = renderedTurns.readTokens({ status, body }, facts);
   return ids === undefined ? malformed('/tokenize gave no list of ids, or not as many as it counts') : { text, ids };
 }
 
-const NO_PATH = ' (the token ids of this version are had by /tokenize; the server, or a proxy before it, has none)';
+/** Answers of a proxy that lets the chat through and not this. 401 is about the key, which the chat needs too. */
+const CLOSED: ReadonlySet<number> = new Set([403, 404, 405]);
 
 /** Tokens of the prompt as the server's own chat has it. */
 async function countAsChat(endpoint: Endpoint, turn: TurnRequest, options: SendOptions): Promise<number | Outcome> {

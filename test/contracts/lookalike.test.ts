@@ -73,11 +73,12 @@ test('/generate answers in the shape of SGLang, from text or ids', async () => {
   expect((await post('/generate', { text: ['a', 'b'] })).status).toBe(400);
 });
 
-test('text survives tokenize and detokenize, whatever it holds', async () => {
+test('text survives tokenize and detokenize, whatever it holds; what spells a special is one', async () => {
   const { post } = await startLookalike();
   const prompt = 'größe 你好 \u{1F600} <|end|> \0 \r\n';
   const { tokens, count, max_model_len } = (await post('/tokenize', { prompt })).json;
-  expect({ count, max_model_len }).toEqual({ count: Buffer.byteLength(prompt), max_model_len: 32768 });
+  const length = Buffer.byteLength(prompt) - '<|end|>'.length + 1;
+  expect({ count, max_model_len }).toEqual({ count: length, max_model_len: 32768 });
   expect((await post('/detokenize', { tokens })).json.prompt).toBe(prompt);
   const asked = (await post('/tokenize', { messages: [user('hello')] })).json;
   expect(asked.tokens).toEqual((await post(CHAT, ask('hello'))).json.prompt_token_ids);

@@ -3,6 +3,7 @@ import { isKnown } from '../../base/element-type.ts';
 import { AerieError } from '../../base/errors.ts';
 import type { Facts, Happening } from '../../base/events.ts';
 import { sha256Hex } from '../../base/ids.ts';
+import { type FoundTemplate, NO_TEMPLATE } from '../../base/prompt-template.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import type { Host } from '../../host/host.ts';
@@ -24,6 +25,8 @@ export interface AdmitOptions {
   readonly policy: () => readonly PolicyRule[];
   /** Of a launch of Aerie's own. */
   readonly known?: KnownLaunch;
+  /** Of its model, where this server's prompts are rendered here; left out: none is at hand. */
+  readonly template?: FoundTemplate;
 }
 
 /** What is known of a server beyond what it says of itself. */
@@ -46,7 +49,7 @@ export function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: str
       remedy: 'Nothing was asked of it. Start the server as the rule wants it, then run the same command again.',
     });
   }
-  refuseTextOnly(server, facts, run);
+  refuseTextOnly(server, facts, options);
   refuseShortContext(run, server, facts);
   const { model, revision, weights, kvCacheDtype, templateHash } = facts;
   const now = { model, revision, weights, kvCacheDtype, templateHash };
@@ -84,10 +87,12 @@ export function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: str
 }
 
 /** An answer goes on from its ids. */
-function refuseTextOnly(server: ServerSpec, facts: ServerFacts, run: RunSpec): void {
+function refuseTextOnly(server: ServerSpec, facts: ServerFacts, { run, template = NO_TEMPLATE }: AdmitOptions): void {
   const continued = run.partitions.find(({ continuations }) => continuations > 0);
-  const { exact, because } = dialectOf(server.engine).exactness(facts);
-  if (continued === undefined || exact) return;
+  if (continued === undefined) return;
+  const { extraBody } = continued.ask;
+  const { exact, because } = dialectOf(server.engine).exactness(facts, { template, hasTools: false, extraBody });
+  if (exact) return;
   throw new AerieError(
     'run-file.wrong',
     `${server.name} gives no token ids, and partition ${continued.name} has truncated: continue, which needs them.`,

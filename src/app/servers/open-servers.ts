@@ -1,5 +1,6 @@
 /** The servers of a run file → servers that are kept ready, each admitted only when it is what the run says. */
 import type { Happening } from '../../base/events.ts';
+import type { FoundTemplate } from '../../base/prompt-template.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { Fleet } from '../../fleet/fleet.ts';
@@ -15,6 +16,7 @@ import { admitLaunch } from './admit-launch.ts';
 import { embeddedLaunch, obtainEmbeddedModel } from './embedded-server.ts';
 import type { LaunchBasis } from './launch-basis.ts';
 import { type LaunchedServerOptions, machineOf, openLauncher, rememberReady, verifyReady } from './launched-server.ts';
+import { obtainTemplate } from './obtain-template.ts';
 import { secretHeaders } from './secrets.ts';
 
 export interface OpenServersOptions {
@@ -86,7 +88,12 @@ function openServer(server: ServerSpec, opening: Opening): KeptServer {
     headers: secretHeaders(server, host.env),
     connections: run.isInFlightAuto ? MOST_IN_FLIGHT : run.inFlight, // the gate opens them one by one as they are needed
     patienceMs: run.patienceMs,
-    admit: (facts: ServerFacts, baseUrl: string) => ({ launch: admitLaunch(server, facts, baseUrl, admitting), facts }),
+    admit: (facts: ServerFacts, baseUrl: string, template: FoundTemplate) => ({
+      launch: admitLaunch(server, facts, baseUrl, { ...admitting, template }),
+      facts,
+    }),
+    findTemplate: (facts: ServerFacts, signal: AbortSignal) =>
+      obtainTemplate({ model: run.model, runFolder: run.folder, access: { env: host.env, signal } }, facts),
     host,
     emit,
     onReady,
@@ -113,7 +120,7 @@ function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptSer
     ...shared,
     afterDeath: 'launch',
     launch: () => launcher.launch(),
-    admit: async (told, baseUrl) => {
+    admit: async (told, baseUrl, template) => {
       const { facts, known, log } = await verifyReady(options, launcher, told);
       const launch = admitLaunch(server, facts, baseUrl, {
         run,
@@ -123,6 +130,7 @@ function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptSer
         isAmending,
         policy,
         known,
+        template,
       });
       await rememberReady({ run, basis, log, host: context.host, flags: known.flags });
       return { launch, facts };

@@ -21,6 +21,10 @@ export function renderPreview(report: PreviewReport): string {
     );
   for (const { partition, id, reason, because } of report.setAsides)
     lines.push(`set aside ${partition}/${id}  ${reason}: ${because}`);
+  for (const { server, exact, how, because, becauseWithTools } of report.expected) {
+    lines.push(`${server.padEnd(9)} ${exact ? `exact, by ${how}` : `NOT exact: ${because}`}`);
+    if (becauseWithTools !== because) lines.push(`${''.padEnd(9)} NOT exact with tools: ${becauseWithTools}`);
+  }
   const why = report.because === '' ? 'there is no record to judge by' : report.because;
   lines.push(report.exact ? 'exact     yes: token ids of prompt and answer come from the engine' : `exact     NO: ${why}`);
   return lines.join('\n');

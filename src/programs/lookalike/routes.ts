@@ -7,7 +7,7 @@ import { renderMetrics, renderModels, renderServerInfo } from './describe-engine
 import { faultSchema, listMistakes } from './scenario.ts';
 import type { Lookalike } from './serve-generation.ts';
 import { parseObject, renderVllmError } from './shapes.ts';
-import { decodeIds, encodeMessages, encodeText, isTokenId } from './tokens.ts';
+import { decodeIds, encodeMessages, encodeRendered, isTokenId } from './tokens.ts';
 
 export interface PlainReply {
   readonly status: number;
@@ -40,7 +40,9 @@ function tokenize({ settings, scenario }: Lookalike, body: string): PlainReply {
   const messages = scenario.countsMessages ? readMessages(fields?.['messages']) : undefined;
   if (typeof prompt !== 'string' && messages === undefined) return wrong("Give 'prompt' as text, or 'messages'.");
   const tokens =
-    typeof prompt === 'string' ? encodeText(prompt) : encodeMessages(messages ?? [], fields?.['add_generation_prompt'] !== false);
+    typeof prompt === 'string'
+      ? encodeRendered(prompt)
+      : encodeMessages(messages ?? [], fields?.['add_generation_prompt'] !== false);
   return ok({ count: tokens.length, max_model_len: settings.maxModelLen, tokens, token_strs: null });
 }
 

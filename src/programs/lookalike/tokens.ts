@@ -6,7 +6,7 @@
  * A message is `<|role|>\n content <|end|>`, and a request for an answer ends in `<|assistant|>\n`; so the prompt ids of
  * turn k+1 begin with the prompt ids and the output ids of turn k, whether or not that answer ended with the stop id.
  * Tool calls stand in an answer's text (`tool-calls.ts`), definitions of tools behind the system message.
- * Text never turns into a special (`"<|end|>"` is seven bytes), so encode → decode gives back any text exactly.
+ * The text of a message never turns into a special (`"<|end|>"` is seven bytes), so encode → decode gives back any text exactly.
  */
 import type { Message, Role } from '../../base/conversation.ts';
 import { sha256Hex } from '../../base/ids.ts';
@@ -42,6 +42,14 @@ export function encodeText(text: string): number[] {
   const ids: number[] = [];
   for (const byte of Buffer.from(text, 'utf8')) ids.push(byte + FIRST_BYTE_ID);
   return ids;
+}
+
+const SPECIAL_ID: ReadonlyMap<string, number> = new Map([...SPECIAL_TEXT].map(([id, text]) => [text, id]));
+const SPECIALS = /(<\|(?:end|user|assistant|system|tool)\|>)/;
+
+/** A prompt that is rendered already, as `/tokenize` and `/generate` take it: what spells a special is one, as in real tokenizers. */
+export function encodeRendered(text: string): number[] {
+  return text.split(SPECIALS).flatMap((part) => SPECIAL_ID.get(part) ?? encodeText(part));
 }
 
 /** `tools`: definitions, each as its JSON text; they stand in the system message, as in the templates that have tools. */
