@@ -18,8 +18,6 @@ import { openTimeLimit } from '../host/time-limit.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { readArrival, renderedTurnsOf, type SendOptions, sendTurn, shouldVerifyText } from './send-attempt.ts';
 
-/** A tokenizer takes about a second for a megabyte of text, and has one process for all requests. */
-const TOKENIZE_TIMEOUT_MS = 30_000;
 /** vLLM and SGLang answer one token at least. */
 const ONE_TOKEN = 1;
 
@@ -95,18 +93,19 @@ function brokenBecause(own: number, ours: number, isWithTools: boolean): string 
 
 /** A sentence where the server keeps the path to itself: its chat may be open all the same. */
 async function tokenize(
-  { dialect, facts, control }: Endpoint,
+  { dialect, facts, turns }: Endpoint,
   text: string,
   turn: TurnRequest,
-  { clock, abort }: SendOptions,
+  { clock, abort, deadlineMs }: SendOptions,
 ): Promise<RenderedPrompt | Outcome | string> {
   const renderedTurns = renderedTurnsOf(dialect);
-  const limit = openTimeLimit(clock, TOKENIZE_TIMEOUT_MS, abort);
-  const reply = await control.send(renderedTurns.tokenize(text, turn.model), limit.signal);
+  // A server tokenises one text at a time, for all that are in flight: by the connections of the turns, in the time of a turn.
+  const limit = openTimeLimit(clock, deadlineMs, abort);
+  const reply = await turns.send(renderedTurns.tokenize(text, turn.model), limit.signal);
   limit.close();
   if (reply.kind === 'aborted')
     return limit.isUp
-      ? { kind: 'lost', because: `/tokenize did not answer in ${TOKENIZE_TIMEOUT_MS / 1000} s`, deadline: false }
+      ? { kind: 'lost', because: `/tokenize did not answer in ${Math.round(deadlineMs / 1000)} s`, deadline: false }
       : { kind: 'abandoned' };
   if (reply.kind === 'transport') return { kind: 'lost', because: `/tokenize: ${reply.code}`, deadline: false };
   const { status, retryAfterMs } = reply;

@@ -213,6 +213,29 @@ test.each(ID_PATHS.map((row) => [row.engine, row.from.join('.'), row] as const))
   },
 );
 
+test.each(ID_PATHS.map((row) => [row.engine, row.from.join('.'), row] as const))(
+  '%s from %s on: a wrong model, a prompt that is too long and a reply that contradicts itself are no answers',
+  async (_, __, row) => {
+    const { ask } = await versionAt(row, templateOf(LOOKALIKE_TEMPLATE));
+    expect(await ask([QUESTION], { model: 'no-such-model' })).toMatchObject({ kind: 'unauthorised', status: 404 });
+    expect(await ask([{ role: 'user', content: 'long '.repeat(40_000) }])).toMatchObject({ kind: 'refused', status: 400 });
+    const spoilt = [
+      { do: 'garbage' },
+      { do: 'empty', form: 'no-choices' },
+      { do: 'wrong-count' },
+      { do: 'bad-ids', id: 2 ** 31 },
+    ];
+    // A prompt that is rendered here is proved first: its turn is every second request.
+    const each = row.kind === 'rendered' ? 2 : 1;
+    const faults = spoilt.map((fault, at) => ({ ...fault, when: { request: (at + 1) * each } }));
+    const spoiling = await versionAt(row, templateOf(LOOKALIKE_TEMPLATE), { faults });
+    const kinds: string[] = [];
+    for (const _ of spoilt) kinds.push((await spoiling.ask([QUESTION])).kind);
+    const ids = row.kind === 'text' ? 'completed' : 'malformed';
+    expect(kinds).toEqual(['malformed', 'malformed', ids, ids]);
+  },
+);
+
 const RENDERED = { engine: 'sglang', from: [0, 5, 9], kind: 'rendered' } as const;
 
 test('a prompt that is rendered here is what the chat makes of it, with its reasoning read as the chat reads it', async () => {
@@ -289,9 +312,9 @@ test('a server that keeps /tokenize to itself is asked as a chat, with the reaso
     template: templateOf(LOOKALIKE_TEMPLATE),
   } as const;
   const { endpoint, rendered } = await askAt(place);
-  const control = host.openHttp({ baseUrl: `${engine.baseUrl}/elsewhere`, connections: 1 });
-  onTestFinished(() => control.close());
-  const hidden = { ...endpoint, control };
+  const turns = host.openHttp({ baseUrl: `${engine.baseUrl}/elsewhere`, connections: 1 });
+  onTestFinished(() => turns.close());
+  const hidden = { ...endpoint, turns };
   const turn = {
     model: 'lookalike',
     messages: [QUESTION],

@@ -6,7 +6,7 @@
  * thrown for what cannot be had: then records are not exact, and the reason names every place that was looked at.
  */
 import { mkdir } from 'node:fs/promises';
-import { isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { FoundTemplate } from '../../base/prompt-template.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import { findHubFile, type HubAccess, HubError } from '../../host/hub-files.ts';
@@ -20,8 +20,9 @@ const JINJA = 'chat_template.jinja';
 const MOST_BYTES = 16 * 2 ** 20;
 
 export interface TemplatePlaces {
-  /** The run file's name of the model. */
+  /** The run file's name of the model; a path lies beside the run file. */
   readonly model: string;
+  readonly runFile: string;
   readonly runFolder: string;
   readonly access: HubAccess;
 }
@@ -35,7 +36,9 @@ export async function obtainTemplate(
   const kept = join(places.runFolder, 'tokenizer');
   const names = [...new Set([places.model, facts.model])];
   const looked: string[] = [];
-  const folders = names.filter((name) => name === places.model || isAbsolute(name)).map((name) => resolve(name));
+  const folders = names
+    .filter((name) => name === places.model || isAbsolute(name))
+    .map((name) => resolve(dirname(places.runFile), name));
   for (const folder of [kept, ...folders]) {
     const found = open(await readFolder(folder), looked, folder);
     if (found !== undefined && folder !== kept) await keep(kept, found.texts);

@@ -93,7 +93,7 @@ function openServer(server: ServerSpec, opening: Opening): KeptServer {
       facts,
     }),
     findTemplate: (facts: ServerFacts, signal: AbortSignal) =>
-      obtainTemplate({ model: run.model, runFolder: run.folder, access: { env: host.env, signal } }, facts),
+      obtainTemplate({ model: run.model, runFile: run.file, runFolder: run.folder, access: { env: host.env, signal } }, facts),
     host,
     emit,
     onReady,
