@@ -44,7 +44,7 @@ export async function runAsEngine(words: AsWords, outside: Outside): Promise<voi
     process.stderr.write(taken.text);
     process.exit(2);
   }
-  const scenario = { ...readScenario(own.scenario, habitsOf(engine, version)), version };
+  const scenario = readScenario(own.scenario, habitsOf(engine, version));
   await live(words, { own, taken, scenario, outside });
 }
 

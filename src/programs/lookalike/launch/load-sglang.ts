@@ -103,27 +103,55 @@ function tableTooLarge(launching: Launching, freeGiB: number): never {
 
 export async function captureGraphs(launching: Launching): Promise<void> {
   const { stage, plan } = launching;
-  const { launch, shape, prediction, captureGiB } = plan();
-  const sizes = [...launch.graphBatches].reverse();
-  if (sizes.length === 0) return;
-  const seconds = stage.enter('cuda-graph-capture', SECONDS_PER_GRAPH * sizes.length);
+  const { launch, shape, prediction, captureGiB, prefillGraphsGiB } = plan();
   const lines = new SglangLines(launch, shape);
-  const end = prediction.freeAfterGraphsGiB;
-  const begin = end + captureGiB;
-  eachRank(launching, (rank) => stage.say(lines.graphsBegin(begin), { rank }));
-  if (!lines.from(0, 5, 14)) stage.say(`Capture cuda graph bs [${launch.graphBatches.join(', ')}]`, { rank: 0 });
-  for (const [done, size] of sizes.entries()) {
-    const left = begin - (captureGiB * (done + 1)) / sizes.length;
-    stage.write(
-      `\r${renderBar(`Capturing batches (bs=${size} avail_mem=${gb(Math.max(0, left))})`, done, sizes.length, (done / sizes.length) * seconds)}`,
-    );
-    await stage.wait(seconds / sizes.length);
+  const sizes = [...launch.graphBatches].reverse();
+  const atEnd = prediction.freeAfterGraphsGiB;
+  if (sizes.length > 0) {
+    const seconds = stage.enter('cuda-graph-capture', SECONDS_PER_GRAPH * sizes.length);
+    const end = atEnd + prefillGraphsGiB;
+    eachRank(launching, (rank) => stage.say(lines.graphsBegin(end + captureGiB), { rank }));
+    if (!lines.from(0, 5, 14)) stage.say(`Capture cuda graph bs [${launch.graphBatches.join(', ')}]`, { rank: 0 });
+    await capture(launching, { names: sizes.map((size) => `bs=${size}`), seconds, endGiB: end, takesGiB: captureGiB });
+    eachRank(launching, (rank) => stage.say(lines.graphsEnd(seconds, captureGiB, end), { rank }));
+  }
+  if (!launch.hasPrefillGraphs) return;
+  const seconds = sizes.length > 0 ? PREFILL_GRAPHS_SECONDS : stage.enter('cuda-graph-capture', PREFILL_GRAPHS_SECONDS);
+  const lengths = PREFILL_LENGTHS.filter((length) => length <= launch.prefillChunkTokens);
+  eachRank(launching, (rank) => stage.say(lines.prefillGraphsBegin(atEnd + prefillGraphsGiB, lengths), { rank }));
+  const names = [...lengths].reverse().map((length) => `num_tokens=${length}`);
+  await capture(launching, { names, seconds, endGiB: atEnd, takesGiB: prefillGraphsGiB });
+  eachRank(launching, (rank) => stage.say(lines.prefillGraphsEnd(seconds, prefillGraphsGiB, atEnd), { rank }));
+}
+
+/** 30 to 300 s. */
+const PREFILL_GRAPHS_SECONDS = 40;
+/** A few of the lengths that are captured: enough for a bar. */
+const PREFILL_LENGTHS = [4, 16, 64, 256, 512, 1024, 2048, 4096, 8192];
+
+interface Capture {
+  readonly names: readonly string[];
+  readonly seconds: number;
+  readonly endGiB: number;
+  readonly takesGiB: number;
+}
+
+/** One graph after the other, the largest first, until all are there or the memory ends. */
+async function capture(launching: Launching, { names, seconds, endGiB, takesGiB }: Capture): Promise<void> {
+  const { stage, plan } = launching;
+  const count = names.length;
+  const each = takesGiB / count;
+  const bar = (name: string, done: number, left: number) =>
+    `\r${renderBar(`Capturing batches (${name} avail_mem=${gb(Math.max(0, left))})`, done, count, (done / count) * seconds)}`;
+  for (const [done, name] of names.entries()) {
+    const left = endGiB + takesGiB - each * (done + 1);
+    stage.write(bar(name, done, left));
+    await stage.wait(seconds / count);
     if (left < 0) {
       stage.write('\n');
-      dieOfMemory(launching, Math.max(0.02, captureGiB / sizes.length), begin - (captureGiB * done) / sizes.length);
+      dieOfMemory(launching, Math.max(0.02, each), left + each);
     }
     launching.ranks()?.hold(heldBy(plan(), left));
   }
-  stage.write(`\r${renderBar(`Capturing batches (bs=1 avail_mem=${gb(end)})`, sizes.length, sizes.length, seconds)}\n`);
-  eachRank(launching, (rank) => stage.say(lines.graphsEnd(seconds, captureGiB, end), { rank }));
+  stage.write(`${bar(names.at(-1) ?? '', count, endGiB)}\n`);
 }

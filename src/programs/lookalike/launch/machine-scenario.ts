@@ -6,7 +6,8 @@ import * as z from 'zod';
 import { PHASES } from '../../../diagnosis/verdict.ts';
 
 const GiB = z.number().nonnegative();
-export const phaseName = z.enum(PHASES);
+/** Of a start: `serving` is no phase of it. */
+export const phaseName = z.enum(PHASES).exclude(['serving']);
 
 const machine = z.strictObject({
   gpu: z.string().default('RTX PRO 6000'),

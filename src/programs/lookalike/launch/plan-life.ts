@@ -34,9 +34,9 @@ export interface LifePlan {
   readonly shape: ModelShape;
   readonly gpu: Gpu;
   readonly prediction: Prediction;
-  /** Graphs that capture takes, and what lies beside them (workspaces, samplers) before it. */
+  /** What capture takes for decoding and for prefills; workspaces and samplers have lain beside it before. */
   readonly captureGiB: number;
-  readonly workspaceGiB: number;
+  readonly prefillGraphsGiB: number;
   /** What a full prefill chunk takes at run time. */
   readonly prefillNeedGiB: number;
 }
@@ -57,8 +57,9 @@ export function planLife(question: LifeQuestion): LifePlan | undefined {
   const own: Facts = engine === 'sglang' ? { ...facts, freeAfterGraphsGiB: exact(free) } : facts;
   const whole = planLaunch({ ...base, flags, observations: [{ facts: own, source }] });
   const { prediction } = whole;
-  const bare = estimateGraphsGiB(shape, { ...whole.launch, graphBatches: [], hasPrefillGraphs: false });
-  const workspaceGiB = Math.min(graphsGiB, bare * (graphsGiB / Math.max(bare, estimateGraphsGiB(shape, whole.launch))));
+  const estimate = (parts: Partial<EngineLaunch>) => estimateGraphsGiB(shape, { ...whole.launch, ...parts });
+  const scale = graphsGiB / Math.max(1e-9, estimate({})); // nothing is estimated where nothing is captured
+  const bare = estimate({ graphBatches: [], hasPrefillGraphs: false });
   const asked = question.flags.values['kv-cache-dtype'];
   const kvType = { ...whole.launch.kvType, asked: typeof asked === 'string' ? asked : 'auto' };
   const need = scenario.machine.prefillNeedGiB ?? (prediction.prefillNeedGiB.low + prediction.prefillNeedGiB.high) / 2;
@@ -67,8 +68,8 @@ export function planLife(question: LifeQuestion): LifePlan | undefined {
     shape,
     gpu,
     prediction,
-    captureGiB: graphsGiB - workspaceGiB,
-    workspaceGiB,
+    captureGiB: scale * (estimate({ hasPrefillGraphs: false }) - bare),
+    prefillGraphsGiB: scale * (estimate({}) - estimate({ hasPrefillGraphs: false })),
     prefillNeedGiB: need,
   };
 }

@@ -69,9 +69,9 @@ export class SglangLines {
       : `Capture cuda graph end. Time elapsed: ${seconds.toFixed(2)} s. mem usage=${used}. avail mem=${free}.`;
   }
 
-  prefillGraphsBegin(freeGiB: number): string {
+  prefillGraphsBegin(freeGiB: number, lengths: readonly number[]): string {
     return this.from(0, 5, 14)
-      ? `Capture target prefill CUDA graph begin. backend=breakable, num_tokens=[4, 8, 16], avail mem=${gb(freeGiB)}`
+      ? `Capture target prefill CUDA graph begin. backend=breakable, num_tokens=[${lengths.join(', ')}], avail mem=${gb(freeGiB)}`
       : `Capture piecewise CUDA graph begin. avail mem=${gb(freeGiB)}`;
   }
 

@@ -79,7 +79,7 @@ export function openStage({ clock, scenario, launch, pids, strike }: StageReques
       due = faults
         .filter(({ when }) => when.phase === next)
         .map((fault) => ({ fault, atMs: since + (fault.when.afterMs ?? 0) + (fault.do === 'die' ? fault.ms : 0) }));
-      return scenario.phases[next]?.seconds ?? seconds;
+      return next === 'serving' ? seconds : (scenario.phases[next]?.seconds ?? seconds);
     },
     drain() {
       phase = 'draining';

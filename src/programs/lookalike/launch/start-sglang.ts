@@ -3,6 +3,7 @@
  * proportion to what is loaded; a scenario sets others. It ends ready, or dies where its own arithmetic or a fault says so.
  */
 import { dieOfRank } from './deaths.ts';
+import { countRanks } from './envelope.ts';
 import { framesOf } from './frames.ts';
 import { allocateHostCache } from './host-cache.ts';
 import { eachRank, type Launching, takeRendezvous } from './launching.ts';
@@ -64,6 +65,7 @@ async function meet(launching: Launching): Promise<void> {
   const { stage, plan, scenario, env } = launching;
   const seconds = stage.enter('distributed-init', 3);
   eachRank(launching, (rank) => stage.say('Init torch distributed begin.', { rank }));
+  needDevices(launching);
   await takeRendezvous(launching);
   const isMany = plan().launch.tp > 1;
   if (isMany) eachRank(launching, (rank) => stage.say('sglang is using nccl==2.27.5', { rank }));
@@ -74,6 +76,14 @@ async function meet(launching: Launching): Promise<void> {
   const lines = new SglangLines(plan().launch, plan().shape);
   eachRank(launching, (rank) => stage.say(lines.distributedEnd(seconds + rank / 50), { rank }));
   balance(launching, launching.measure());
+}
+
+/** More ranks than there are cards. */
+function needDevices({ gpus, plan, dying }: Launching): void {
+  const ranks = countRanks(plan().launch);
+  if (gpus.folder === '' || ranks <= gpus.count) return;
+  const error = 'torch.AcceleratorError: CUDA error: invalid device ordinal';
+  dieOfRank(dying, { rank: gpus.count, frames: framesOf('sglang', 'distributed-init'), error });
 }
 
 /** Printed by all ranks at once, past the logger and into each other. */
