@@ -61,6 +61,6 @@ function describeVerdict(facts: Facts): string {
   ];
   for (const key of ['evidence', 'evidence2']) if (facts[key] !== undefined) lines.push(`  line ${String(facts[key])}`);
   if (facts['signs'] !== undefined) lines.push(`  seen: ${String(facts['signs'])}`);
-  if (facts['remedy'] !== '') lines.push(`  ${String(facts['remedy'])}`);
+  if ((facts['remedy'] ?? '') !== '') lines.push(`  ${String(facts['remedy'])}`);
   return lines.join('\n');
 }
