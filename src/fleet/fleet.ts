@@ -185,10 +185,14 @@ export class Fleet {
     return this.#standingOf(server).answers;
   }
 
-  /** What this worker has asked of a server: what is still to be answered, and what was. */
+  /**
+   * What this worker has asked of a server: what is still to be answered, and what was. A server that it waits for, to know
+   * what it is or because a request was lost, has something to answer too: it may look well and never say it.
+   */
   askedOf(server: string): { readonly inFlight: number; readonly answered: number } {
     const { inFlight, answers } = this.#standingOf(server);
-    return { inFlight, answered: answers };
+    const isWaitedFor = this.#servers.some((kept) => kept.name === server && kept.isWaitedFor);
+    return { inFlight: isWaitedFor ? Math.max(1, inFlight) : inFlight, answered: answers };
   }
 
   standing(server: string): FleetStanding {

@@ -127,6 +127,11 @@ export class KeptServer {
     return this.#wasLookedAt || this.#options.attach === undefined || this.#failure !== undefined;
   }
 
+  /** Its process is there, and this worker can send it nothing yet. */
+  get isWaitedFor(): boolean {
+    return this.#process !== undefined && (this.#state.kind === 'starting' || this.#state.kind === 'suspect');
+  }
+
   /** Why it is not ready, as last seen. */
   get lastSeen(): string {
     return this.#lastSeen;

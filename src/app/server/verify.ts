@@ -1,5 +1,5 @@
 /**
- * `aerie server verify`: one look at the servers that Aerie launched: do they live, what are they really, and is every rule
+ * `aerie server verify`: a look at the servers that Aerie launched: do they live, what are they really, and is every rule
  * kept? Reads and asks; changes nothing, also while a worker is at work.
  */
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
@@ -35,8 +35,10 @@ export interface VerifiedServer {
   readonly log: string;
   /** Undefined: Aerie has launched none. */
   readonly verdict: LiveVerdict | undefined;
-  /** Undefined where it is not ready. */
+  /** Undefined where it is not ready, or did not say what it is. */
   readonly verified: VerifiedLaunch | undefined;
+  /** Why it could not be verified although it is up; '' = it could, or is not up. */
+  readonly unverified: string;
   readonly isWell: boolean;
 }
 
@@ -63,6 +65,7 @@ async function verifyServer(
     log: '',
     verdict: undefined,
     verified: undefined,
+    unverified: '',
     isWell: false,
   };
   if (current === undefined) return none;
@@ -82,6 +85,8 @@ async function verifyServer(
     onLook: () => undefined,
   });
   try {
+    // Counters are asked of a port that is known to answer: by the second look.
+    await watch.look();
     const verdict = await watch.look();
     const isUp = verdict.state === 'ready' || verdict.state === 'serving' || verdict.state === 'degraded';
     const asking = { client: control, clock: host.clock, signal: context.abort };
@@ -101,7 +106,8 @@ async function verifyServer(
             plan: planOf(basis, current.flags),
           });
     const isWell = verified?.policy.every((check) => !isBroken(check)) === true;
-    return { ...none, ...placeOf(current), baseUrl, verdict, verified, isWell };
+    const unverified = typeof facts === 'string' ? facts : '';
+    return { ...none, ...placeOf(current), baseUrl, verdict, verified, unverified, isWell };
   } finally {
     watch.close();
     await control.close();

@@ -27,22 +27,35 @@ export function renderServerVerify({ servers }: ServerVerifyReport): string {
   return servers.flatMap(renderVerified).join('\n');
 }
 
-function renderVerified({ name, launch, pid, baseUrl, log, verdict, verified }: VerifiedServer): string[] {
+function renderVerified({ name, launch, pid, baseUrl, log, verdict, verified, unverified }: VerifiedServer): string[] {
   if (verdict === undefined) return [`${name}  was not launched yet:  aerie server start`];
-  const { state, phase, cause, title, evidence, remedy, signs } = verdict;
-  const lines = [`${name}  ${state}${phase === '' ? '' : ` (${phase})`}, launch ${launch}, pid ${pid}, ${baseUrl}`];
-  if (cause !== 'none') {
-    lines.push(`  cause      ${title} (${cause})`);
-    for (const { line, text } of evidence.slice(0, 3)) lines.push(`  line ${line}  ${text}`);
-    for (const sign of signs) lines.push(`  seen       ${sign}`);
-    if (remedy.text !== '') lines.push(`  remedy     ${remedy.text}`);
-  }
-  if (verified === undefined) return [...lines, `  log        ${log}`];
+  const { state, phase } = verdict;
+  return [
+    `${name}  ${state}${phase === '' ? '' : ` (${phase})`}, launch ${launch}, pid ${pid}, ${baseUrl}`,
+    ...(verdict.cause === 'none' ? [] : renderCause(verdict)),
+    ...(unverified === '' ? [] : [`  NOT KNOWN  what it really is: ${unverified}`]),
+    ...(verified === undefined ? [] : renderFound(verified)),
+    `  log        ${log}`,
+  ];
+}
+
+function renderCause({ cause, title, evidence, remedy, signs }: NonNullable<VerifiedServer['verdict']>): string[] {
+  return [
+    `  cause      ${title} (${cause})`,
+    ...evidence.slice(0, 3).map(({ line, text }) => `  line ${line}  ${text}`),
+    ...signs.map((sign) => `  seen       ${sign}`),
+    ...(remedy.text === '' ? [] : [`  remedy     ${remedy.text}`]),
+  ];
+}
+
+function renderFound(verified: NonNullable<VerifiedServer['verified']>): string[] {
   const { poolTokens, kvType, freeAfterGraphsGiB, maxRunningRequests, contextTokens, predicted, warnings, policy } = verified;
   const left = freeAfterGraphsGiB === undefined ? '' : `, ${freeAfterGraphsGiB.toFixed(2)} GiB left after graph capture`;
-  lines.push(`  holds      ${formatCount(poolTokens)} tokens${left}`);
-  lines.push(`  KV cache   ${kvType.type} (by ${kvType.how})`);
-  lines.push(`  takes      ${formatCount(contextTokens)} tokens a request, ${formatCount(maxRunningRequests)} requests at once`);
+  const lines = [
+    `  holds      ${formatCount(poolTokens)} tokens${left}`,
+    `  KV cache   ${kvType.type} (by ${kvType.how})`,
+    `  takes      ${formatCount(contextTokens)} tokens a request, ${formatCount(maxRunningRequests)} requests at once`,
+  ];
   if (predicted !== undefined) {
     const { low, high } = predicted.range;
     const where = predicted.insideRange ? 'inside' : 'OUTSIDE';
@@ -54,8 +67,7 @@ function renderVerified({ name, launch, pid, baseUrl, log, verdict, verified }: 
     lines.push(
       `  policy     ${describeRule(rule)}: ${kept ? 'kept' : 'NOT KEPT'}, ${because}${kept ? '' : ` (${rule.because}; decided by ${rule.by})`}`,
     );
-  for (const warning of warnings) lines.push(`  warning    ${warning}`);
-  return [...lines, `  log        ${log}`];
+  return [...lines, ...warnings.map((warning) => `  warning    ${warning}`)];
 }
 
 /** Readings of a night at work stay in the log. */

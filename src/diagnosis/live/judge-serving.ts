@@ -75,9 +75,13 @@ function stillSince(time: number, { movedAt, look }: Serving): number {
 function tell(serving: Serving, to: Change, stillForMs: number, limitMs: number, first: readonly string[] = []): LiveVerdict {
   const { input, log, all, look, counters } = serving;
   const gauges = counters === undefined ? 'no counters could be read' : sayGauges(counters);
-  const asked = `${look.asked.inFlight} requests of Aerie wait for an answer`;
+  const asked = `${sayOwn(look)} for an answer`;
   const signs = [...first, ...all.map((one) => sayMovement(one, look.atMs)), gauges, asked, sayHealth(look.health)];
   return change(input, log, to, { stillForMs, limitMs }, signs);
+}
+
+function sayOwn({ asked: { inFlight } }: Look): string {
+  return inFlight === 1 ? '1 request of Aerie waits' : `${inFlight} requests of Aerie wait`;
 }
 
 function sayGauges({ running, waiting }: EngineCounters): string {
@@ -104,8 +108,8 @@ function judgeTokens(serving: Serving): LiveVerdict | undefined {
   if (stillForMs <= limitMs) return undefined;
   const admitsNone = counters?.running === 0 && (counters.waiting ?? 0) > 0;
   const code = causeOf(serving) ?? (admitsNone ? 'scheduler-not-admitting' : 'worker-stuck-no-progress');
-  const waiting = look.asked.inFlight > 0 ? `${look.asked.inFlight} requests of Aerie` : 'requests of others';
-  const said = `no token for ${formatDuration(stillForMs)} while ${waiting} wait; ${formatDuration(limitMs)} may pass`;
+  const waiting = look.asked.inFlight > 0 ? sayOwn(look) : 'requests of others wait';
+  const said = `no token for ${formatDuration(stillForMs)} while ${waiting}; ${formatDuration(limitMs)} may pass`;
   return tell(serving, { state: 'hung', phase: 'serving', code, confidence: 'high' }, stillForMs, limitMs, [said]);
 }
 
