@@ -86,15 +86,22 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Each prompt is done, once in the shards, and its ids are ids that the engine says it sent. */
-export function expectEachOnce(project: LookalikeProject, prompts: number, partition = 'B1'): void {
+/** Each prompt is done, once in the shards, and its ids (its text, where a version gives none) are what the engine says it sent. */
+export function expectEachOnce(
+  project: Pick<LookalikeProject, 'runFolder' | 'journal'>,
+  prompts: number,
+  partition = 'B1',
+): void {
   expect(promptStates(project.runFolder)).toEqual({ done: prompts });
   const records = readShardLines(project.runFolder, partition);
   expect(new Set(records.map(({ id }) => id)).size).toBe(prompts);
   expect(records.length).toBe(prompts);
-  const sent = new Set(project.journal().map((line) => (line.event === 'answered' ? (line.outputIds?.sha256 ?? '') : '')));
+  const answered = project.journal().filter((line) => line.event === 'answered');
+  const sent = new Set(answered.flatMap((line) => [line.outputIds?.sha256 ?? '', line.textSha256 ?? '']));
   for (const { turns } of records) {
-    for (const { outputIds } of turns)
-      expect(sent).toContain(createHash('sha256').update(JSON.stringify(outputIds)).digest('hex'));
+    for (const { outputIds, text } of turns) {
+      const given = outputIds.length === 0 ? text : JSON.stringify(outputIds);
+      expect(sent).toContain(createHash('sha256').update(given).digest('hex'));
+    }
   }
 }
