@@ -130,6 +130,8 @@ function judgePort(serving: Serving): LiveVerdict | undefined {
   if (!isSick(look.health)) return undefined;
   const isClosed = look.health?.kind === 'refused';
   const sickSince = since(input.looks, ({ health }) => (isClosed ? health?.kind === 'refused' : isSick(health))) ?? look.atMs;
+  // The port of a process that dies is closed before the process is gone: one look is no verdict yet.
+  if (isClosed && sickSince === look.atMs) return undefined;
   const stillForMs = stillSince(sickSince, serving);
   // One step of a busy scheduler may outlast the health check.
   const moves = serving.movedAt !== undefined && look.atMs - serving.movedAt <= RECENT_MS;
@@ -141,8 +143,7 @@ function judgePort(serving: Serving): LiveVerdict | undefined {
   const state = !isOver ? 'unresponsive' : isKnown || !isClosed ? 'hung' : 'absent';
   const said = `${sayHealth(look.health)}, for ${formatDuration(look.atMs - sickSince)}; it had been ready`;
   const note = input.account.shutdown === undefined ? undefined : `Line ${input.account.shutdown.line}: it was asked to end.`;
-  const stood = Math.max(stillForMs, waitsSince === undefined ? 0 : stillSince(waitsSince, serving));
-  return tell(serving, { state, phase: 'serving', code, confidence: 'medium', note }, stood, limitMs, [said]);
+  return tell(serving, { state, phase: 'serving', code, confidence: 'medium', note }, stillForMs, limitMs, [said]);
 }
 
 function judgeWell(serving: Serving): LiveVerdict {

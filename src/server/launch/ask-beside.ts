@@ -8,6 +8,7 @@ export class AskBeside<T> {
   #last: T | undefined;
   #pending: Promise<void> | undefined;
   #askedAt = 0;
+  #lastAskedAt = 0;
 
   constructor(ask: () => Promise<T>, elapsed: () => number) {
     this.#ask = ask;
@@ -16,6 +17,11 @@ export class AskBeside<T> {
 
   get last(): T | undefined {
     return this.#last;
+  }
+
+  /** When the question was asked that `last` answers. */
+  get lastAskedAt(): number {
+    return this.#lastAskedAt;
   }
 
   /** 0 = no question is open. */
@@ -30,6 +36,7 @@ export class AskBeside<T> {
       this.#pending = this.#ask().then(
         (answer) => {
           this.#last = answer;
+          this.#lastAskedAt = this.#askedAt;
           this.#pending = undefined;
         },
         () => {

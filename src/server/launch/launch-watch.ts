@@ -52,7 +52,8 @@ export class LaunchWatch {
   #gpuUsedMiB: number | undefined;
   #gpuTotalMiB: number | undefined;
   #verdict: LiveVerdict | undefined;
-  #wasReady = false;
+  /** By the clock of the looks; undefined = its log has not said ready. */
+  #readySince: number | undefined;
 
   constructor(options: WatchOptions) {
     const { machine, launch, dialect, control, clock } = options;
@@ -111,12 +112,12 @@ export class LaunchWatch {
     return verdict;
   }
 
-  /** A refusal from before the log said ready is no refusal of a ready server. */
+  /** A refusal of a question from before the log said ready is no refusal of a ready server, however late it is heard. */
   #healthFor(isReady: boolean): Health | undefined {
-    const wasReady = this.#wasReady;
-    this.#wasReady ||= isReady;
-    const { last } = this.#health;
-    return isReady && !wasReady && last?.kind === 'refused' ? undefined : last;
+    if (isReady) this.#readySince ??= this.#options.clock.elapsed();
+    const { last, lastAskedAt } = this.#health;
+    const isOld = this.#readySince !== undefined && lastAskedAt <= this.#readySince;
+    return isOld && last?.kind === 'refused' ? undefined : last;
   }
 
   close(): void {
