@@ -13,21 +13,21 @@
  */
 import { AerieError } from '../../base/errors.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
+import type { ProcessIdentity } from '../../machine/machine.ts';
 import type { LaunchedProcess } from '../launched-process.ts';
 import { describeRecovery } from '../recovery/describe-recovery.ts';
 import { decideRecovery } from '../recovery/decide-recovery.ts';
 import { applyChanges, describeChange, launchKey } from '../recovery/changes.ts';
-import { withoutLever } from '../recovery/without-lever.ts';
 import { keepChanges, planFlags } from '../recovery/kept-changes.ts';
-import type { Env, Flags, LaunchTry, RecoveryLimits, RecoveryStep } from '../recovery/recovery.ts';
+import type { Env, Flags, LaunchChange, LaunchTry, RecoveryLimits, RecoveryStep } from '../recovery/recovery.ts';
 import { portIn } from '../../engine/launching.ts';
 import { beginLaunch, findFreePort, LOOPBACK } from './begin-launch.ts';
+import { findStarted, findToStop } from './find-started.ts';
 import type { LaunchRecord, ServerBook } from './launch-book.ts';
 import { LaunchedEngine } from './launched-engine.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { awaitFreeMemory, describeLeft, endLaunch, lookAtMemory } from './make-room.ts';
 import { runPreflight } from './run-preflight.ts';
-import type { PolicyRule } from '../../spec/run.ts';
 
 /** The next launch, and the book that it is entered in. */
 interface Next {
@@ -35,6 +35,8 @@ interface Next {
   readonly env: Env;
   readonly book: ServerBook;
 }
+
+type Identify = (record: LaunchRecord) => Promise<ProcessIdentity | undefined>;
 
 export interface StoppedLaunch {
   /** 0 = none was running. */
@@ -59,8 +61,9 @@ export class EngineLauncher {
   }
 
   async launch(): Promise<LaunchedProcess> {
-    const { shelf, policyRefuses } = this.#options;
-    const found = await this.#findLiving(await shelf.read());
+    const { shelf, policyRefuses, host } = this.#options;
+    const finding = { ...this.#options, clock: host.clock };
+    const found = await this.#findLiving(await shelf.read(), (record) => findStarted(finding, record));
     const wanted = this.#wanted(found);
     policyRefuses(wanted.flags);
     if (found.current !== undefined) {
@@ -100,28 +103,27 @@ export class EngineLauncher {
   }
 
   /**
-   * A rule that came later: the next `launch()` goes without the lever that breaks it, and keeps everything else. Returns why no
-   * flag can keep the rule, '' where one can.
+   * Ends the launch that this worker watches, so that `launch()` starts it with these changes: a rule that came later wants them.
+   * They are kept before anything is stopped.
    */
-  async keepRule(rule: PolicyRule): Promise<string> {
-    const { shelf, given, engine, policy, basis, limits, name, emit } = this.#options;
+  async relaunchWith(changes: readonly LaunchChange[], because: string): Promise<void> {
+    const { shelf, given, engine } = this.#options;
     const book = await shelf.read();
-    const { flags } = this.#wanted(book);
-    const observed = basis();
-    const without = withoutLever({ engine, version: this.#options.version(), flags, rule, policy: policy(), basis: observed, limits: limits() });
-    if ('cannot' in without) return without.cannot;
-    const { changes, because, predicted } = without;
-    if (changes.length === 0) return '';
     await shelf.write({ ...book, kept: keepChanges({ engine, kept: book.kept, given, changes, by: 'policy' }) });
-    const facts = { launch: book.launches + 1, because, changes: changes.map(describeChange).join(', '), ...predicted };
-    emit({ kind: 'launch.changed', subject: name, facts });
-    return '';
+    const record = book.current;
+    if (record === undefined) return;
+    this.#tell('launch.ended', record, { how: because });
+    await this.#engine?.replace(because, async () => {
+      await endLaunch(this.#options, record);
+      const { current: _, ...without } = await shelf.read();
+      await shelf.write(without);
+    });
   }
 
   /** Ends the launch that the book knows, whoever watched it. */
   async stop(): Promise<StoppedLaunch> {
-    const { shelf } = this.#options;
-    const book = await this.#findLiving(await shelf.read());
+    const { shelf, machine } = this.#options;
+    const book = await this.#findLiving(await shelf.read(), (record) => findToStop(machine, record));
     const record = book.current;
     if (record === undefined) return { pid: 0, says: [], isGone: true, isMemoryFree: true };
     const report = await endLaunch(this.#options, record);
@@ -146,11 +148,11 @@ export class EngineLauncher {
   }
 
   /** The book without a launch that is not there any more; one that died while nobody watched is judged first. */
-  async #findLiving(book: ServerBook): Promise<ServerBook> {
+  async #findLiving(book: ServerBook, identify: Identify): Promise<ServerBook> {
     const { machine, shelf } = this.#options;
     const record = book.current;
     if (record === undefined) return book;
-    const identity = record.identity ?? (await machine.findByMarker(record.marker))[0];
+    const identity = await identify(record);
     if (identity === undefined) {
       // The intention was written and nothing was started.
       const { current: _, ...without } = book;
