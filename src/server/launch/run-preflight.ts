@@ -5,10 +5,9 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
-import { quoteShell } from '../../base/quote-shell.ts';
 import type { Plan } from '../../capacity/plan-launch.ts';
 import { isWholeHelp, parseHelpFlags } from '../../engine/help-flags.ts';
-import { type LaunchFlags, renderCommand } from '../../engine/launching.ts';
+import { type LaunchFlags, quoteWord, renderCommand } from '../../engine/launching.ts';
 import type { GpuReading } from '../../machine/machine.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
@@ -35,7 +34,8 @@ const HELP_TIMEOUT_MS = 180_000;
 /** The readings of the GPUs with nobody on them. Throws `server.not-launched`. */
 export async function runPreflight(options: LauncherOptions, question: PreflightQuestion): Promise<readonly GpuReading[]> {
   const { machine, engine, policy } = options;
-  if (options.killHolder !== undefined) await endNamedHolder(options, question.baseline);
+  // Where there is a baseline, who holds more than it has been dealt with before.
+  if (question.baseline.length === 0) await endNamedHolder(options, question.baseline);
   const plan = options.plan(question.flags);
   const gpus = await machine.gpus();
   const ports = await Promise.all(
@@ -79,7 +79,7 @@ async function askHelp({ machine, engine, place, dialect }: LauncherOptions, val
   if (launching === undefined) return undefined;
   const command = place.command === '' ? launching.usualCommand : place.command;
   for (const words of launching.helpWords) {
-    const script = [...place.setup, `cd -- ${quoteShell(place.workFolder)}`, renderCommand(command, words)].join('\n');
+    const script = [...place.setup, `cd ${quoteWord(place.workFolder)}`, renderCommand(command, words)].join('\n');
     const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: HELP_TIMEOUT_MS, env: values });
     if (result.kind === 'ended' && result.code === 0 && isWholeHelp(engine, parseHelpFlags(result.stdout))) return result.stdout;
   }
