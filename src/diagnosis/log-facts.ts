@@ -35,8 +35,6 @@ export interface LogFacts {
   readonly kvTypeHint?: string;
   readonly poolTokens?: number;
   readonly poolGiB?: number;
-  /** Tokens of the line that `poolGiB` is from; the capacity line may count otherwise (sliding windows, drafts). */
-  readonly allocatedTokens?: number;
   readonly freeAfterPoolGiB?: number;
   readonly graphsGiB?: number;
   readonly freeAfterGraphsGiB?: number;
@@ -161,9 +159,7 @@ export class LogFactsReader {
     if (event.dtype !== '') facts.kvCacheDtype ??= event.dtype;
     if (facts.poolTokens !== undefined && facts.poolTokens <= event.tokens) return;
     facts.poolTokens = event.tokens;
-    if (event.poolGiB === undefined) return;
-    facts.poolGiB = event.poolGiB;
-    facts.allocatedTokens = event.tokens;
+    if (event.poolGiB !== undefined) facts.poolGiB = event.poolGiB;
   }
 
   #takeLater(event: LogEvent): void {

@@ -27,16 +27,30 @@ export function launchKinds(project: Pick<LaunchProject, 'runFolder'>, kinds: re
 
 /** Pids of this project's engines: the front end of each, not its ranks and not the shell that waits for it. */
 export function enginesOf({ folder }: Pick<LaunchProject, 'folder'>): number[] {
-  return processesOf((name) => {
+  const found = processesOf((name) => {
     const words = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
-    return words[0]?.endsWith('node') === true && words.includes(`${folder}/scenario.json`);
+    // A preflight asks the engine for its help, which starts nothing.
+    const isAskedForHelp = words.some((word) => word.startsWith('--help'));
+    return words[0]?.endsWith('node') === true && words.includes(`${folder}/scenario.json`) && !isAskedForHelp;
   });
+  // A child of an engine has its command line until it is the program that it was made for.
+  return found.filter((pid) => !found.includes(parentOf(pid)));
 }
 
 /** Whatever lives with the lookalike cards of this project in its environment. */
 export function livingOf({ folder }: Pick<LaunchProject, 'folder'>): number[] {
   const cards = `AERIE_LOOKALIKE_GPUS=${folder}/gpus\0`;
   return processesOf((name) => readFileSync(`/proc/${name}/environ`, 'utf8').includes(cards));
+}
+
+/** 0: it has ended meanwhile. */
+function parentOf(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return 0;
+  }
 }
 
 function processesOf(isOne: (name: string) => boolean): number[] {
@@ -97,4 +111,10 @@ export function expectAnsweredOnce(project: LaunchProject, prompts: Readonly<Rec
       expect(said).toContain(`${sha256(JSON.stringify(asked))} ${sha256(turns[0]?.text ?? '')}`);
     }
   }
+}
+
+/** Adds a fault to the engine that answers now, as `docs/lookalike.md` has them. */
+export async function askLookalike({ port }: Pick<LaunchProject, 'port'>, fault: object): Promise<void> {
+  const reply = await fetch(`http://127.0.0.1:${port}/_lookalike/fault`, { method: 'POST', body: JSON.stringify(fault) });
+  if (!reply.ok) throw new Error(`the lookalike answered ${reply.status}: ${await reply.text()}`);
 }

@@ -4,6 +4,5 @@
  */
 export function quoteShell(word: string): string {
   if (word.includes('\0')) throw new Error('a word for a shell cannot hold a NUL byte');
-  // A word that begins with a dash may hold `=`; another one would be an assignment, and zsh expands `=word`.
-  return /^(-[A-Za-z0-9_./:@%+,=-]*|[A-Za-z0-9_./:@%+,-]+)$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  return /^[A-Za-z0-9_./:@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
