@@ -1,6 +1,8 @@
 /** What every operation gets besides its input. An operation never prints, exits or reads flags. */
 import type { Event } from '../base/events.ts';
 import type { Host } from '../host/host.ts';
+import type { Machine } from '../machine/machine.ts';
+import type { ServerSpec } from '../spec/run.ts';
 import type { Progress } from './progress.ts';
 
 export interface OperationContext {
@@ -15,4 +17,10 @@ export interface OperationContext {
   readonly drain: AbortSignal;
   /** Give up what is in flight. */
   readonly abort: AbortSignal;
+  /** Servers are launched elsewhere than on this machine, and what they measure says nothing about a real one: a rehearsal. */
+  readonly lab?: Lab;
+}
+
+export interface Lab {
+  machineOf(server: ServerSpec): Machine;
 }

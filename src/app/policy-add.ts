@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { AerieError } from '../base/errors.ts';
+import type { Event } from '../base/events.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
 import { type HeldRun, holdRun } from '../ledger/sqlite/worker-lock.ts';
 import { openRunLog } from '../observe/run-log.ts';
@@ -16,6 +17,7 @@ import { askWorker } from './control.ts';
 import { plantCrash } from './crash-points.ts';
 import { findRun } from './find-run.ts';
 import { applyRule, type RuleOutcome } from './policy/apply-rule.ts';
+import { keepRule } from './policy/keep-rule.ts';
 
 export type PolicyAddInput = RuleWords & {
   /** Run file or run folder. */
@@ -37,7 +39,7 @@ export async function runPolicyAdd(input: PolicyAddInput, context: OperationCont
   readRule(written); // a mistake is told before anything is looked at
   const { run } = await findRun(input.run);
   if (!existsSync(join(run.folder, 'ledger.sqlite'))) throw notBegun(run);
-  let outcome = addAlone(run, written, context);
+  let outcome = await addAlone(run, written, context);
   const byWorker = outcome === undefined;
   if (outcome === undefined) {
     context.onNote('the worker of this run is asked to do it');
@@ -47,7 +49,7 @@ export async function runPolicyAdd(input: PolicyAddInput, context: OperationCont
 }
 
 /** undefined: a worker holds the run. */
-function addAlone(run: RunSpec, written: object, context: OperationContext): RuleOutcome | undefined {
+async function addAlone(run: RunSpec, written: object, context: OperationContext): Promise<RuleOutcome | undefined> {
   const held = tryHold(run.folder, context);
   if (held === undefined) return undefined;
   const at = plantCrash(context.host);
@@ -57,11 +59,16 @@ function addAlone(run: RunSpec, written: object, context: OperationContext): Rul
     try {
       ledger.releaseLeases();
       at('before-rule');
-      const { outcome, events } = applyRule(readRule(written), ledger, () => at('after-rule'));
-      for (const event of events) {
-        log.write(event);
-        context.onEvent(event);
-      }
+      const rule = readRule(written);
+      const { outcome, events } = applyRule(rule, ledger, () => at('after-rule'));
+      const tell = (all: readonly Event[]) => {
+        for (const event of all) {
+          log.write(event);
+          context.onEvent(event);
+        }
+      };
+      tell(events);
+      await keepRule(rule, { run, ledger, context, emit: (happening) => tell(ledger.emit([happening])) });
       return outcome;
     } finally {
       log.close();
@@ -85,7 +92,7 @@ async function addByWorker(run: RunSpec, written: object, context: OperationCont
   });
   if (answer?.ok === true) return answer.outcome;
   if (answer !== undefined) throw refused(answer.message, answer.remedy);
-  const outcome = addAlone(run, written, context);
+  const outcome = await addAlone(run, written, context);
   if (outcome !== undefined) return outcome;
   throw refused('Another worker has taken the run meanwhile.', 'Give the same command again.');
 }

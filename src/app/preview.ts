@@ -13,11 +13,11 @@ import { type RefusedRows, readRefusedRows } from '../dataset/rejected-reasons.t
 import type { PartitionCounters } from '../ledger/ledger.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
 import type { TrainingRecord } from '../shard/record.ts';
-import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { findRun } from './find-run.ts';
 import { readLiveRecords } from './read-run.ts';
 import { workOn } from './run.ts';
+import { firstPromptsOf, isStop, stoppedEarly, withoutFolder } from './throwaway.ts';
 
 export interface PreviewInput {
   readonly run: string;
@@ -70,9 +70,9 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
       expected.set(said.server, said);
       if (said.exact) context.onNote(`${said.server}: records will be exact, by ${said.how}`);
     };
-    await workOn(previewOf(run, folder), input.run, { ...context, onEvent }).catch((thrown: unknown) => {
+    await workOn(firstPromptsOf(run, folder, MOST_RECORDS), input.run, { ...context, onEvent }).catch((thrown: unknown) => {
       if (!(thrown instanceof AerieError)) throw thrown;
-      throw isStop(thrown) ? stopped(thrown) : withoutFolder(thrown, folder);
+      throw isStop(thrown) ? stoppedEarly(thrown, 'The preview') : withoutFolder(thrown, folder, 'a preview');
     });
     const ledger = openSqliteLedger(join(folder, 'ledger.sqlite'), { clock: context.host.clock, readOnly: true });
     try {
@@ -114,32 +114,4 @@ async function refusedIn(folder: string, partitions: readonly PartitionCounters[
     refused.push(...rows.map((row) => ({ partition: name, ...row })));
   }
   return refused;
-}
-
-function isStop({ fault }: AerieError): boolean {
-  return fault === 'interrupted' || fault === 'terminated';
-}
-
-/** What is done is said with the folder where it lies, and this one is gone in a moment. */
-function withoutFolder(thrown: AerieError, folder: string): AerieError {
-  const kept = thrown.detail.remedy.split('\n').filter((line) => !line.includes(folder));
-  const remedy = ['Nothing of a preview is kept, and the run itself was not touched.', ...kept].join('\n');
-  return new AerieError(thrown.code, thrown.message, { ...thrown.detail, remedy }, thrown);
-}
-
-function stopped(thrown: AerieError): AerieError {
-  const remedy = 'Nothing was kept, and the run itself was not touched. The same command begins again.';
-  return new AerieError(thrown.code, 'The preview was stopped before it was whole.', { remedy }, thrown);
-}
-
-/** The same run over the first few prompts of each partition, ten in all. */
-function previewOf(run: RunSpec, folder: string): RunSpec {
-  const shown = run.partitions.slice(0, MOST_RECORDS);
-  const each = Math.floor(MOST_RECORDS / shown.length);
-  const more = MOST_RECORDS - each * shown.length;
-  const partitions = shown.map((partition, at) => {
-    const limit = each + (at < more ? 1 : 0);
-    return { ...partition, budget: 0, limit: partition.limit > 0 ? Math.min(partition.limit, limit) : limit };
-  });
-  return { ...run, folder, partitions };
 }

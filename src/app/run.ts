@@ -6,11 +6,8 @@ import { join } from 'node:path';
 import { AerieError } from '../base/errors.ts';
 import type { Event, Happening } from '../base/events.ts';
 import { AERIE_VERSION } from '../base/version.ts';
-import { runSession, type SessionEnd } from '../generation/session.ts';
 import type { PartitionCounters } from '../ledger/ledger.ts';
 import { openRunLog } from '../observe/run-log.ts';
-import type { Endpoint } from '../server/endpoint.ts';
-import type { Provenance } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
 import { readBenchmarks } from './check.ts';
 import type { OperationContext } from './context.ts';
@@ -24,8 +21,8 @@ import { planLaunches } from './servers/plan-launches.ts';
 import { policyInForce } from './policy-in-force.ts';
 import { refuseBeforeStart } from './servers/refuse-before-start.ts';
 import { errorOf } from './session-error.ts';
-import { watchProgress } from './watch-progress.ts';
-import { type Job, openWorkplace, type Workplace } from './workplace.ts';
+import { workUnderRules } from './run-sessions.ts';
+import type { Job } from './workplace.ts';
 
 export interface RunInput {
   /** Run file or run folder. */
@@ -142,15 +139,7 @@ async function work(job: Job, isNew: boolean, argument: string): Promise<RunRepo
   emit({ kind: isNew ? 'run.started' : 'run.resumed', subject: run.name, facts });
   if (isNew) for (const line of describeSampling(run)) context.onNote(line);
 
-  const place = await openWorkplace(job);
-  let end: SessionEnd;
-  let leftOut: RunReport['leftOut'];
-  try {
-    end = await generate(job, place);
-    leftOut = place.fleet.leftOut();
-  } finally {
-    await place.close();
-  }
+  const { end, leftOut, tokens, mostInFlight } = await workUnderRules(job);
   const partitions = await reportPartitions(ledger, run.folder);
   const report: RunReport = {
     run: run.name,
@@ -159,51 +148,15 @@ async function work(job: Job, isNew: boolean, argument: string): Promise<RunRepo
     leftOut,
     session: {
       records: countDone(partitions) - doneBefore,
-      tokens: place.tally.sessionTokens,
+      tokens,
       elapsedMs: Math.round(clock.elapsed() - startedMs),
-      mostInFlight: place.tally.mostInFlight,
+      mostInFlight,
     },
   };
   const error = errorOf(end, { folder: run.folder, argument, partitions, signal: context.abort.reason });
   sayEnd(job, report, error);
   if (error !== undefined) throw error;
   return report;
-}
-
-/** The session, with enrolment beside it: rows that cannot be read end it as Ctrl-C would, and are the error. */
-async function generate(job: Job, place: Workplace): Promise<SessionEnd> {
-  const { run, ledger, context, emit } = job;
-  const { clock, random } = context.host;
-  const { fleet, tally, gate, committer, enrolments, prompts } = place;
-  context.onProgress(watchProgress({ run, ledger, tally, gate, clock, enrolments, drain: context.drain }));
-  const stopping = new AbortController();
-  let unreadable: unknown;
-  enrolments.start((thrown) => {
-    unreadable = thrown;
-    stopping.abort();
-  });
-  const onDrain = () => sayDraining(job, tally.attemptsInFlight);
-  context.drain.addEventListener('abort', onDrain, { once: true });
-  const end = await runSession({
-    ...{ run, isStrict: job.isStrict, ledger, fleet, committer, tally, gate, clock, random, emit, prompts },
-    enrolment: enrolments,
-    drain: AbortSignal.any([context.drain, stopping.signal]),
-    abort: context.abort,
-    provenanceOf: (endpoint) => provenanceOf(run, endpoint),
-  });
-  context.drain.removeEventListener('abort', onDrain);
-  if (unreadable === undefined || end.kind === 'stopped') return end;
-  return { kind: 'stopped', error: unreadable as AerieError };
-}
-
-/** Called by a signal: what it cannot write must not end the process. */
-function sayDraining({ run, context, emit }: Job, inFlight: number): void {
-  if (inFlight === 0 || context.abort.aborted) return;
-  try {
-    emit({ kind: 'run.draining', subject: run.name, facts: { inFlight } });
-  } catch {
-    // the session meets the same disk at its next commit, and says so
-  }
 }
 
 function sayEnd({ run, emit }: Job, { session }: RunReport, error: AerieError | undefined): void {
@@ -218,18 +171,4 @@ function sayEnd({ run, emit }: Job, { session }: RunReport, error: AerieError | 
 
 function countDone(partitions: readonly PartitionCounters[]): number {
   return partitions.reduce((sum, { done }) => sum + done, 0);
-}
-
-function provenanceOf(run: RunSpec, { facts, dialect, launch }: Endpoint): Provenance {
-  return {
-    model: facts.model === '' ? run.model : facts.model,
-    revision: facts.revision,
-    engine: dialect.name,
-    engineVersion: facts.engineVersion,
-    weights: facts.weights,
-    kvCacheDtype: facts.kvCacheDtype,
-    templateHash: facts.templateHash,
-    launch,
-    aerie: AERIE_VERSION,
-  };
 }

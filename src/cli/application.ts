@@ -2,7 +2,7 @@
 import { buildApplication, buildRouteMap } from '@stricli/core';
 import { AERIE_VERSION } from '../base/version.ts';
 import { checkCommand, exportCommand } from './routes/delivery.ts';
-import { previewCommand, runCommand, statusCommand } from './routes/generation.ts';
+import { previewCommand, rehearseCommand, runCommand, statusCommand } from './routes/generation.ts';
 import { policyRoutes } from './routes/policy.ts';
 import { doctorCommand, explainCommand, initCommand } from './routes/help.ts';
 import { serverCommands } from './routes/server.ts';
@@ -11,6 +11,7 @@ import { diagnoseCommand, planCommand } from './routes/servers.ts';
 const commands = {
   run: runCommand,
   preview: previewCommand,
+  rehearse: rehearseCommand,
   status: statusCommand,
   check: checkCommand,
   export: exportCommand,

@@ -15,6 +15,13 @@ export interface RunFlags extends CommonFlags {
   readonly killHolder?: number;
 }
 
+export interface RehearseFlags extends CommonFlags {
+  readonly prompts?: number;
+  readonly rate?: number;
+  readonly lengths?: string;
+  readonly scenario?: string;
+}
+
 export interface ServerFlags extends CommonFlags {
   readonly server?: string;
 }

@@ -82,6 +82,13 @@ describe('the log alone', () => {
     expect(findEffectiveKvType({})).toMatchObject({ how: 'unknown' });
   });
 
+  it('the size is held against the tokens of its own line, not against another count', () => {
+    const capacity = '[2026-02-01 01:14:54 TP0] max_total_num_tokens=318554, chunked_prefill_size=8192, context_len=262144';
+    const log = readLines(ARGS('auto'), BF16, capacity);
+    expect(log).toMatchObject({ poolTokens: 318_554, allocatedTokens: 159_277 });
+    expect(findEffectiveKvType({ log, plan: kimi })).toMatchObject({ type: 'bf16', bits: 16 });
+  });
+
   it('a pool of a few megabytes is rounded too much to tell', () => {
     const log = readLines(ARGS('auto'), '[2026-02-01 01:14:53 TP0] KV Cache is allocated. #tokens: 150, KV size: 0.01 GB');
     expect(findEffectiveKvType({ log, plan: kimi })).toMatchObject({ how: 'unknown' });

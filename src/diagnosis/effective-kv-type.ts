@@ -88,17 +88,18 @@ function namedTypes({ log, server }: KvTypeEvidence): Named[] {
 const ROUNDING_GIB = 0.005;
 
 function measureInLog({ log, plan }: KvTypeEvidence): Measured | undefined {
-  if (log?.poolGiB === undefined || log.poolTokens === undefined || log.poolTokens === 0 || plan === undefined) return undefined;
+  const tokens = log?.allocatedTokens ?? log?.poolTokens ?? 0;
+  if (log?.poolGiB === undefined || tokens === 0 || plan === undefined) return undefined;
   const launch = asLogged(plan.launch, log);
   // vLLM sizes layers of several kinds with shared blocks: its tokens and its bytes are not of one group.
   const isMixed = plan.shape.caches.some((group) => group.kind === 'state' || (group.kind === 'heads' && group.window > 0));
   if (launch.engine === 'vllm' && isMixed) return undefined;
   const figures = plan.shape.caches.some(({ kind }) => kind === 'heads') && launch.engine === 'sglang' ? 2 : 1;
   // SGLang keeps one page more than it counts; vLLM counts the positions of all context ranks.
-  const slots = launch.engine === 'sglang' ? log.poolTokens + launch.pageTokens : log.poolTokens / launch.dcp;
+  const slots = launch.engine === 'sglang' ? tokens + launch.pageTokens : tokens / launch.dcp;
   const bytesOf = (gib: number) => (gib * 2 ** 30) / slots;
   const [low, high] = [bytesOf(log.poolGiB - figures * ROUNDING_GIB), bytesOf(log.poolGiB + figures * ROUNDING_GIB)];
-  return recognise({ low, high }, { ...plan, launch }, `${log.poolGiB.toFixed(2)} GiB for ${log.poolTokens} tokens`);
+  return recognise({ low, high }, { ...plan, launch }, `${log.poolGiB.toFixed(2)} GiB for ${tokens} tokens`);
 }
 
 function measureInServer({ server, plan }: KvTypeEvidence): Measured | undefined {

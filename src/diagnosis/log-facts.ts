@@ -35,6 +35,8 @@ export interface LogFacts {
   readonly kvTypeHint?: string;
   readonly poolTokens?: number;
   readonly poolGiB?: number;
+  /** Tokens of the line that `poolGiB` is from; the capacity line may count otherwise (sliding windows, drafts). */
+  readonly allocatedTokens?: number;
   readonly freeAfterPoolGiB?: number;
   readonly graphsGiB?: number;
   readonly freeAfterGraphsGiB?: number;
@@ -159,7 +161,9 @@ export class LogFactsReader {
     if (event.dtype !== '') facts.kvCacheDtype ??= event.dtype;
     if (facts.poolTokens !== undefined && facts.poolTokens <= event.tokens) return;
     facts.poolTokens = event.tokens;
-    if (event.poolGiB !== undefined) facts.poolGiB = event.poolGiB;
+    if (event.poolGiB === undefined) return;
+    facts.poolGiB = event.poolGiB;
+    facts.allocatedTokens = event.tokens;
   }
 
   #takeLater(event: LogEvent): void {

@@ -3,6 +3,7 @@
  * Promises: what a run file says is passed on as it is written; what is added (model, host, port, metrics) is added only where the
  * flags do not say it; what is sent is what `effectiveFlags` says, so that it can be recorded and compared.
  */
+import { quoteShell } from '../base/quote-shell.ts';
 
 /** What stands behind a flag; `true` is a flag without a value, a list is one that takes several. */
 export type LaunchFlag = string | number | boolean | readonly (string | number)[];
@@ -88,15 +89,9 @@ export function addMissing(flags: LaunchFlags, added: readonly Added[], line: Co
   return { ...flags, ...Object.fromEntries(missing.map(({ name, value }) => [name, value])) };
 }
 
-/** One word as a POSIX shell reads it back. */
-export function quoteWord(word: string): string {
-  if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word)) return word;
-  return `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
 /** The whole command, as the shell reads it. `command` is the run file's own, or the usual one. */
 export function renderCommand(command: string, words: readonly string[]): string {
-  return [command, ...words.map(quoteWord)].join(' ');
+  return [command, ...words.map(quoteShell)].join(' ');
 }
 
 /** Flags whose value is a key. They should be in the environment; where they are not, no event and no screen shows them. */
@@ -108,7 +103,7 @@ export function describeCommand(command: string, words: readonly string[]): stri
     const flag = SECRET_FLAG.exec(word)?.[0];
     if (flag?.endsWith('=') === true) return `${flag}…`;
     const isValue = !word.startsWith('--') && isSecretFlag(words[at - 1]);
-    return isValue ? '…' : quoteWord(word);
+    return isValue ? '…' : quoteShell(word);
   });
   return [command, ...shown].join(' ');
 }

@@ -159,6 +159,11 @@ export class Fleet {
     if (isAway && server?.endpoint === endpoint) server.suspect();
   }
 
+  /** Launches, as the ledger counts them, that may answer now. */
+  launchesInUse(): readonly number[] {
+    return this.#servers.flatMap(({ endpoint }) => endpoint?.launch ?? []);
+  }
+
   /** This worker asks it nothing more; where it was the last, the error is the run's own. */
   leaveOut(server: string, error: AerieError): void {
     this.#servers.find(({ name }) => name === server)?.leaveOut(error);

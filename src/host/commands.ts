@@ -37,11 +37,14 @@ export async function runCommand(request: CommandRequest): Promise<CommandResult
     maxBuffer: OUTPUT_CHARACTERS,
   });
   const cut = cutShort(request);
+  const { pid } = child;
+  if (pid !== undefined) running.add(pid);
   const result = await Promise.race([child, cut.reason]);
   cut.close();
+  if (pid !== undefined) running.delete(pid);
   if (result !== 'timeout' && result !== 'aborted') return describeEnd(request.file, result);
   // Not waited for: a command that hangs in a driver does not even end by SIGKILL.
-  if (child.pid !== undefined) endGroup(child.pid);
+  if (pid !== undefined) endGroup(pid);
   for (const stream of [child.stdout, child.stderr]) stream.destroy();
   child.unref();
   return { kind: result };
@@ -78,6 +81,12 @@ function cutShort({ timeoutMs, signal }: CommandRequest): { readonly reason: Pro
   });
   return { reason, close };
 }
+
+/** Their own groups hear no Ctrl-C of Aerie's terminal: whatever ends Aerie in order ends them. */
+const running = new Set<number>();
+process.on('exit', () => {
+  for (const pid of running) endGroup(pid);
+});
 
 function endGroup(pid: number): void {
   try {

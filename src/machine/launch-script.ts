@@ -11,7 +11,7 @@
 import { dirname } from 'node:path/posix';
 import type { DetachedStart } from './machine.ts';
 import { parseStat } from './local/parse-stat.ts';
-import { quoteShell } from './quote-shell.ts';
+import { quoteShell } from '../base/quote-shell.ts';
 
 /** Says to people in `ps` what the waiting shell is, and to Aerie that it is no program of the launch. */
 export const LAUNCH_SHELL_WORD = 'aerie-launch';

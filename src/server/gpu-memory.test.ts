@@ -14,7 +14,7 @@ import { type FakeCards, installFakeNvidiaSmi } from '../../test/support/fake-nv
 import { launchOf, readLog } from '../../test/support/machine-bench.ts';
 import { nodeHost, systemClock as clock } from '../host/node-host.ts';
 import { localMachine } from '../machine/local/local-machine.ts';
-import { quoteShell } from '../machine/quote-shell.ts';
+import { quoteShell } from '../base/quote-shell.ts';
 import type { GpuReading, Machine } from '../machine/machine.ts';
 import { writeHold } from '../programs/lookalike/gpu-state.ts';
 import { describeHolders } from './describe-holders.ts';

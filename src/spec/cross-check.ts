@@ -3,6 +3,7 @@
  * together with everything else that is wrong; a value of the wrong kind is the schema's to report and is passed over.
  */
 import { checkContinue } from './check-continue.ts';
+import { checkLaunchFlags } from './check-launch-flags.ts';
 import { unknownKey, valueAt } from './explain-issue.ts';
 import type { Path, Problem } from './problem.ts';
 import { quoteText } from './quote.ts';
@@ -34,6 +35,7 @@ export function crossCheck(file: unknown): Problem[] {
     ...checkNames(file, 'partitions'),
     ...checkNames(file, 'servers'),
     ...servers.flatMap((_, i) => checkServer(file, ['servers', i])),
+    ...servers.flatMap((_, i) => checkLaunchFlags(file, ['servers', i])),
     ...checkModel(file, servers),
     ...listAt(file, ['policy']).flatMap((_, i) => checkRule(file, ['policy', i])),
     ...samplingPlaces(file).flatMap((path) => checkSampling(file, path, servers)),

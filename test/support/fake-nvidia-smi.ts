@@ -4,7 +4,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { quoteShell } from '../../src/machine/quote-shell.ts';
+import { quoteShell } from '../../src/base/quote-shell.ts';
 
 export interface FakeCards {
   /** To be given to Aerie and to whatever holds memory of these cards. */

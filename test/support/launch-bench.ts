@@ -90,7 +90,10 @@ export async function startLaunch(request: LaunchRequest): Promise<Launch> {
       if (!written().includes(text)) throw new Error(`it ended without "${text}":\n${written().slice(-4000)}`);
     },
     health: () => askHealth(port),
-    kill: (signal) => void child.kill(signal),
+    kill(signal) {
+      left = [...left, ...childrenOf(child)]; // what it leaves behind is nobody's child any more
+      child.kill(signal);
+    },
     exited,
     ranks: () => childrenOf(child),
   };

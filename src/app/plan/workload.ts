@@ -38,17 +38,27 @@ export async function obtainWork(
 ): Promise<PlannedWork> {
   const most = input.maxTokens ?? maxTokens ?? ASSUMED_MAX_TOKENS;
   if (input.workload !== undefined) return readWork(input.workload, most, input.requests, context);
-  const output =
-    input.lengths === undefined
-      ? ({ kind: 'lognormal', mean: Math.min(ASSUMED_ANSWER_MEAN, most / 2), sigma: ASSUMED_ANSWER_SIGMA, most } as const)
-      : readLengths('--lengths', input.lengths);
+  const { lengths: output, words: answers } = answerLengths(input.lengths, most);
   const prompt = input.promptLengths === undefined ? ASSUMED_PROMPT : readLengths('--prompt-lengths', input.promptLengths);
   const count = input.requests ?? ASSUMED_COUNT;
   const load = { count: Math.min(count, MOST_SAMPLED), prompt, output, maxNewTokens: most, commonPrefixTokens: 0 };
   const requests = drawRequests(load, seededRandom(1));
-  const answers = input.lengths ?? `lognormal:mean=${Math.min(ASSUMED_ANSWER_MEAN, most / 2)},sigma=${ASSUMED_ANSWER_SIGMA}`;
   const source = `answers ${answers}, at most ${formatCount(most)} tokens`;
   return { requests, count, source, isGiven: input.lengths !== undefined };
+}
+
+export interface AnswerLengths {
+  readonly lengths: Lengths;
+  /** As `--lengths` takes them. */
+  readonly words: string;
+}
+
+/** What `--lengths` says, or what is assumed of answers of at most so many tokens. Throws `usage.flag`. */
+export function answerLengths(given: string | undefined, most: number): AnswerLengths {
+  if (given !== undefined) return { lengths: readLengths('--lengths', given), words: given };
+  const mean = Math.min(ASSUMED_ANSWER_MEAN, most / 2);
+  const words = `lognormal:mean=${mean},sigma=${ASSUMED_ANSWER_SIGMA}`;
+  return { lengths: { kind: 'lognormal', mean, sigma: ASSUMED_ANSWER_SIGMA, most }, words };
 }
 
 function readLengths(flag: string, text: string): Lengths {

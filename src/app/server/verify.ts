@@ -2,7 +2,6 @@
  * `aerie server verify`: a look at the servers that Aerie launched: do they live, what are they really, and is every rule
  * kept? Reads and asks; changes nothing, also while a worker is at work.
  */
-import { AerieError } from '../../base/errors.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { readFacts } from '../../server/endpoint.ts';
@@ -15,8 +14,7 @@ import { isBroken } from '../../spec/policy.ts';
 import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
-import { policyInForce } from '../policy-in-force.ts';
-import { openForReading } from '../read-run.ts';
+import { rulesOf } from '../policy-in-force.ts';
 import { obtainBasis, planOf } from '../servers/launch-basis.ts';
 import { machineOf, sentFlags } from '../servers/launched-server.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
@@ -46,24 +44,10 @@ export interface VerifiedServer {
 
 export async function runServerVerify(input: ServerInput, context: OperationContext): Promise<ServerVerifyReport> {
   const { run } = await findRun(input.run);
-  const policy = await rulesOf(input.run, run, context);
+  const policy = await rulesOf(input.run, run, context.host);
   const servers: VerifiedServer[] = [];
   for (const server of chooseServers(run, input)) servers.push(await verifyServer(run, server, policy, context));
   return { run: run.name, servers, isWell: servers.every(({ isWell }) => isWell) };
-}
-
-/** A run that has not begun has the rules of its file. */
-async function rulesOf(argument: string, run: RunSpec, { host }: OperationContext): Promise<readonly PolicyRule[]> {
-  const opened = await openForReading(argument, host).catch((thrown: unknown) => {
-    if (thrown instanceof AerieError && thrown.code === 'run.absent') return undefined;
-    throw thrown;
-  });
-  if (opened === undefined) return run.policy;
-  try {
-    return policyInForce(run, opened.ledger);
-  } finally {
-    opened.ledger.close();
-  }
 }
 
 async function verifyServer(

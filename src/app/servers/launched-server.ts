@@ -43,8 +43,8 @@ export interface LaunchedServerOptions {
   readonly killHolder?: number;
 }
 
-export function machineOf(_server: ServerSpec, { host }: OperationContext): Machine {
-  return localMachine(host);
+export function machineOf(server: ServerSpec, { host, lab }: OperationContext): Machine {
+  return lab === undefined ? localMachine(host) : lab.machineOf(server);
 }
 
 export function openLauncher(options: LaunchedServerOptions): EngineLauncher {

@@ -132,7 +132,7 @@ function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptSer
         known,
         template,
       });
-      await rememberReady({ run, basis, log, host: context.host, flags: known.flags });
+      if (context.lab === undefined) await rememberReady({ run, basis, log, host: context.host, flags: known.flags });
       return { launch, facts };
     },
   });

@@ -1,8 +1,8 @@
 /** Commands that make records: run, preview, status. Loads nothing but stricli. */
 import { buildCommand } from '@stricli/core';
 import type { CliContext } from '../cli-context.ts';
-import type { CommonFlags, RunFlags } from '../flags.ts';
-import { json, killHolder, onRun, onFindings } from './parameters.ts';
+import type { CommonFlags, RehearseFlags, RunFlags } from '../flags.ts';
+import { json, killHolder, number, onFindings, onRun, text } from './parameters.ts';
 
 export const runCommand = buildCommand<RunFlags, [string], CliContext>({
   loader: async () => (await import('../commands/run.ts')).run,
@@ -44,6 +44,27 @@ export const previewCommand = buildCommand<CommonFlags, [string], CliContext>({
     brief: 'Make 10 records to look at, and say whether records will be exact',
     fullDescription:
       'Asks the run’s servers for at most 10 records, shows them, and keeps nothing.\n\nExample: aerie preview run.yaml',
+  },
+});
+
+export const rehearseCommand = buildCommand<RehearseFlags, [string], CliContext>({
+  loader: async () => (await import('../commands/rehearse.ts')).rehearse,
+  parameters: {
+    flags: {
+      ...json,
+      prompts: number('Most prompts that are asked, over all partitions; default 200'),
+      rate: number('How many times faster than the world; default 60'),
+      lengths: text('Length of answers, as lognormal:mean=4000,sigma=0.8', 'LENGTHS'),
+      scenario: text('Faults and facts of the machine, as docs/lookalike.md has them', 'FILE.json'),
+    },
+    positional: onRun,
+  },
+  docs: {
+    brief:
+      'Play the run with lookalike servers on a fast clock, before GPU hours are bought; exit code 1 when it does not go through',
+    fullDescription:
+      'Launches, dies, recovers and generates as aerie run does, with the run file’s own flags and no GPU. Keeps nothing and does not touch the run.\n\n' +
+      'Example: aerie rehearse run.yaml',
   },
 });
 

@@ -143,7 +143,8 @@ function judgePort(serving: Serving): LiveVerdict | undefined {
   const state = !isOver ? 'unresponsive' : isKnown || !isClosed ? 'hung' : 'absent';
   const said = `${sayHealth(look.health)}, for ${formatDuration(look.atMs - sickSince)}; it had been ready`;
   const note = input.account.shutdown === undefined ? undefined : `Line ${input.account.shutdown.line}: it was asked to end.`;
-  return tell(serving, { state, phase: 'serving', code, confidence: 'medium', note }, stillForMs, limitMs, [said]);
+  const stood = Math.max(stillForMs, waitsSince === undefined ? 0 : stillSince(waitsSince, serving));
+  return tell(serving, { state, phase: 'serving', code, confidence: 'medium', note }, stood, limitMs, [said]);
 }
 
 function judgeWell(serving: Serving): LiveVerdict {

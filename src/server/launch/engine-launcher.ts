@@ -18,8 +18,9 @@ import type { LaunchedProcess } from '../launched-process.ts';
 import { describeRecovery } from '../recovery/describe-recovery.ts';
 import { decideRecovery } from '../recovery/decide-recovery.ts';
 import { applyChanges, describeChange, launchKey } from '../recovery/changes.ts';
+import { withoutLever } from '../recovery/without-lever.ts';
 import { keepChanges, planFlags } from '../recovery/kept-changes.ts';
-import type { Env, Flags, LaunchChange, LaunchTry, RecoveryLimits, RecoveryStep } from '../recovery/recovery.ts';
+import type { Env, Flags, LaunchTry, RecoveryLimits, RecoveryStep } from '../recovery/recovery.ts';
 import { portIn } from '../../engine/launching.ts';
 import { beginLaunch, findFreePort, LOOPBACK } from './begin-launch.ts';
 import { findStarted, findToStop } from './find-started.ts';
@@ -28,6 +29,7 @@ import { LaunchedEngine } from './launched-engine.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { awaitFreeMemory, describeLeft, endLaunch, lookAtMemory } from './make-room.ts';
 import { runPreflight } from './run-preflight.ts';
+import type { PolicyRule } from '../../spec/run.ts';
 
 /** The next launch, and the book that it is entered in. */
 interface Next {
@@ -103,21 +105,22 @@ export class EngineLauncher {
   }
 
   /**
-   * Ends the launch that this worker watches, so that `launch()` starts it with these changes: a rule that came later wants them.
-   * They are kept before anything is stopped.
+   * A rule that came later: the next `launch()` goes without the lever that breaks it, and keeps everything else. Returns why no
+   * flag can keep the rule, '' where one can.
    */
-  async relaunchWith(changes: readonly LaunchChange[], because: string): Promise<void> {
-    const { shelf, given, engine } = this.#options;
+  async keepRule(rule: PolicyRule): Promise<string> {
+    const { shelf, given, engine, policy, basis, limits, name, emit } = this.#options;
     const book = await shelf.read();
+    const { flags } = this.#wanted(book);
+    const observed = basis();
+    const without = withoutLever({ engine, version: this.#options.version(), flags, rule, policy: policy(), basis: observed, limits: limits() });
+    if ('cannot' in without) return without.cannot;
+    const { changes, because, predicted } = without;
+    if (changes.length === 0) return '';
     await shelf.write({ ...book, kept: keepChanges({ engine, kept: book.kept, given, changes, by: 'policy' }) });
-    const record = book.current;
-    if (record === undefined) return;
-    this.#tell('launch.ended', record, { how: because });
-    await this.#engine?.replace(because, async () => {
-      await endLaunch(this.#options, record);
-      const { current: _, ...without } = await shelf.read();
-      await shelf.write(without);
-    });
+    const facts = { launch: book.launches + 1, because, changes: changes.map(describeChange).join(', '), ...predicted };
+    emit({ kind: 'launch.changed', subject: name, facts });
+    return '';
   }
 
   /** Ends the launch that the book knows, whoever watched it. */

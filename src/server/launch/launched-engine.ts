@@ -57,16 +57,6 @@ export class LaunchedEngine implements LaunchedProcess {
     return undefined;
   }
 
-  /** Aerie itself ends it, to start it otherwise. */
-  async replace(how: string, stop: () => Promise<void>): Promise<void> {
-    this.#left.abort();
-    await this.#watching;
-    if (this.#isOver) return;
-    await stop();
-    this.#isOver = true;
-    this.#end(how);
-  }
-
   async leave(): Promise<'running'> {
     this.#left.abort();
     await this.#watching;

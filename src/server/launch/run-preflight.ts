@@ -5,9 +5,10 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
+import { quoteShell } from '../../base/quote-shell.ts';
 import type { Plan } from '../../capacity/plan-launch.ts';
 import { isWholeHelp, parseHelpFlags } from '../../engine/help-flags.ts';
-import { type LaunchFlags, quoteWord, renderCommand } from '../../engine/launching.ts';
+import { type LaunchFlags, renderCommand } from '../../engine/launching.ts';
 import type { GpuReading } from '../../machine/machine.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
@@ -79,7 +80,7 @@ async function askHelp({ machine, engine, place, dialect }: LauncherOptions, val
   if (launching === undefined) return undefined;
   const command = place.command === '' ? launching.usualCommand : place.command;
   for (const words of launching.helpWords) {
-    const script = [...place.setup, `cd ${quoteWord(place.workFolder)}`, renderCommand(command, words)].join('\n');
+    const script = [...place.setup, `cd -- ${quoteShell(place.workFolder)}`, renderCommand(command, words)].join('\n');
     const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: HELP_TIMEOUT_MS, env: values });
     if (result.kind === 'ended' && result.code === 0 && isWholeHelp(engine, parseHelpFlags(result.stdout))) return result.stdout;
   }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { AT_093, KIMI, OWNER, STORY_FLAGS, tryOf, verdictFrom, verdictOfCause } from '../../../test/support/recovery-cases.ts';
 import { RULES } from '../../diagnosis/rules/all.ts';
-import { describeChange } from './changes.ts';
+import { applyChanges, describeChange } from './changes.ts';
 import { decideRecovery } from './decide-recovery.ts';
 import type { Flags, LaunchTry, RecoveryQuestion, RecoveryStep } from './recovery.ts';
 
@@ -230,5 +230,45 @@ describe('vLLM', () => {
   it('a little less free than asked for is asked for; much less is waited for', () => {
     expect(ask('gpu-memory-held-by-other-process', {}, { free: 90, total: 97.9 })).toBe('gpu-memory-utilization 0.93 → 0.9');
     expect(ask('gpu-memory-held-by-other-process', {}, { free: 24.5, total: 79.1 })).toBe('wait-for-memory');
+  });
+});
+
+describe('a model that nobody knows, by rules of thumb', () => {
+  const runtime = verdictOfCause('runtime-oom-activation');
+  const play = (verdict: LaunchTry['verdict'], more: Partial<RecoveryQuestion> = {}): string[] => {
+    const tries: LaunchTry[] = [];
+    const steps: string[] = [];
+    let { flags } = tryOf(verdict);
+    for (;;) {
+      tries.push(tryOf(verdict, { flags }));
+      const step = decide([...tries], { basis: undefined, ...more });
+      steps.push(say(step));
+      if (step.kind !== 'relaunch') return steps;
+      flags = applyChanges(flags, {}, step.changes).flags;
+    }
+  };
+
+  it('the table of requests where it frees what the log lacks, then the fraction by what is missing', () => {
+    // 2.5 − 0.82 GiB are missing: 1.68, and 1,792 requests × 262,148 × 4 bytes are 1.75; 1.68 ÷ 94.04 is 0.02.
+    expect(play(runtime)).toEqual([
+      'max-running-requests default → 256',
+      'mem-fraction-static 0.93 → 0.91',
+      'mem-fraction-static 0.91 → 0.89',
+      'mem-fraction-static 0.89 → 0.87',
+      'give-up',
+    ]);
+  });
+
+  it('one lever and then the usual step where the log says nothing', () => {
+    const facts = { ...AT_093, freeAfterGraphsGiB: undefined, freeBeforeLoadGiB: undefined };
+    const text = 'torch.OutOfMemoryError: CUDA out of memory.';
+    const { freeAfterGraphsGiB: _, freeBeforeLoadGiB: __, ...silent } = facts;
+    expect(play(verdictOfCause('runtime-oom-activation', { facts: silent, text }))).toEqual([
+      'max-running-requests default → 256',
+      'mem-fraction-static 0.93 → 0.89',
+      'mem-fraction-static 0.89 → 0.85',
+      'mem-fraction-static 0.85 → 0.81',
+      'give-up',
+    ]);
   });
 });

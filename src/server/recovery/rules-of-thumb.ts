@@ -19,30 +19,30 @@ const USUAL_STEP = 0.04;
 const CAP = 256;
 const LOWEST = 0.05;
 
-/** Less outside the pool: caps, then shorter prefills, then a lower fraction. */
+/** Less outside the pool: a cap, then a lower fraction, then what else there is. */
 export function lowerByThumb(question: RecoveryQuestion): Outcome {
   const last = question.tries.at(-1);
   if (last === undefined) return { found: undefined, passedOver: [] };
-  const { engine } = question;
-  const levers = memoryLevers(question, last.flags).filter((settings) => settings.length > 0);
+  const at = { engine: question.engine, flags: last.flags };
+  const levers = memoryLevers(question, last.flags)
+    .filter((settings) => settings.length > 0)
+    .map((settings) => settings.map(({ name, to, because }) => changeFlag(at, name, to, because)));
   const missing = missingGiB(question);
-  const freed = tableGiB(question);
   const fraction = lowerFraction(question, missing);
-  // A table that frees enough goes first; where nobody knows how much, the levers go one by one, as cheap as they come.
-  const isTable = (settings: (typeof levers)[number]) => settings.length === 1 && settings[0]?.name === 'max-running-requests';
-  const small = levers.filter((settings) => missing === undefined || (isTable(settings) && freed >= missing));
-  const cheap = small.map((settings) =>
-    settings.map(({ name, to, because }) => changeFlag({ engine, flags: last.flags }, name, to, because)),
-  );
-  const dear =
-    missing === undefined
-      ? []
-      : levers.map((settings) =>
-          settings.map(({ name, to, because }) => changeFlag({ engine, flags: last.flags }, name, to, because)),
-        );
-  const [first, ...others] = cheap;
-  const ordered = [...(first === undefined ? [] : [first]), ...(fraction === undefined ? [] : [[fraction]]), ...others, ...dear];
-  return firstAllowed(question, ordered, missing);
+  const isEnough = missing === undefined ? () => true : isEnoughTable(missing, tableGiB(question));
+  const first = levers.slice(0, 1).filter((changes) => isUntouched(question, changes) && isEnough(changes));
+  return firstAllowed(question, [...first, ...(fraction === undefined ? [] : [[fraction]]), ...levers], missing);
+}
+
+/** No earlier step has turned these levers: each is turned once before the fraction. */
+function isUntouched({ engine, tries }: RecoveryQuestion, changes: readonly LaunchChange[]): boolean {
+  const first = tries[0]?.flags ?? {};
+  return changes.every(({ name, from }) => flagValue(engine, first, name) === from);
+}
+
+/** The table of requests alone frees what is missing. */
+function isEnoughTable(missing: number, freed: number): (changes: readonly LaunchChange[]) => boolean {
+  return (changes) => changes.length === 1 && changes[0]?.name === 'max-running-requests' && freed >= missing;
 }
 
 function firstAllowed(

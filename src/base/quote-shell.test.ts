@@ -31,6 +31,8 @@ const HOSTILE = [
     '%s',
     '=',
     'A=b',
+    '=b',
+    '--a=b',
   ],
 ];
 const word = fc.oneof(
@@ -57,6 +59,8 @@ describe.each(['sh', 'bash'])('%s', (shell) => {
 
 test('plain words stay readable, and a NUL is refused', () => {
   expect(quoteShell('/models/Kimi-K2.5')).toBe('/models/Kimi-K2.5');
-  expect(quoteShell('--tp=8')).toBe(`'--tp=8'`); // zsh expands =word
+  expect(quoteShell('--tp=8')).toBe('--tp=8');
+  expect(quoteShell('=tp')).toBe(`'=tp'`); // zsh expands =word
+  expect(quoteShell('A=b')).toBe(`'A=b'`);
   expect(() => quoteShell('a\0b')).toThrow('NUL');
 });

@@ -4,5 +4,6 @@
  */
 export function quoteShell(word: string): string {
   if (word.includes('\0')) throw new Error('a word for a shell cannot hold a NUL byte');
-  return /^[A-Za-z0-9_./:@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  // A word that begins with a dash may hold `=`; another one would be an assignment, and zsh expands `=word`.
+  return /^(-[A-Za-z0-9_./:@%+,=-]*|[A-Za-z0-9_./:@%+,-]+)$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
