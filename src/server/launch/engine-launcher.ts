@@ -11,16 +11,11 @@
  * Promises: never two launches of one server; nothing is started before the memory of the last one is back; nothing is stopped that
  * Aerie did not start; every verdict, change and reason is an event before it is acted on.
  */
-import { AerieError } from '../../base/errors.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
 import type { ProcessIdentity } from '../../machine/machine.ts';
 import type { LaunchedProcess } from '../launched-process.ts';
-import { describeRecovery } from '../recovery/describe-recovery.ts';
-import { decideRecovery } from '../recovery/decide-recovery.ts';
-import { applyChanges, describeChange, launchKey } from '../recovery/changes.ts';
-import { withoutLever } from '../recovery/without-lever.ts';
-import { keepChanges, planFlags } from '../recovery/kept-changes.ts';
-import type { Env, Flags, LaunchTry, RecoveryLimits, RecoveryStep } from '../recovery/recovery.ts';
+import { launchKey } from '../recovery/changes.ts';
+import type { Env, Flags, LaunchTry } from '../recovery/recovery.ts';
 import { portIn } from '../../engine/launching.ts';
 import { beginLaunch, findFreePort, LOOPBACK } from './begin-launch.ts';
 import { findStarted, findToStop } from './find-started.ts';
@@ -28,15 +23,9 @@ import type { LaunchRecord, ServerBook } from './launch-book.ts';
 import { LaunchedEngine } from './launched-engine.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { awaitFreeMemory, describeLeft, endLaunch, lookAtMemory } from './make-room.ts';
+import { decideNext, keepRule, type Next, wantedOf } from './next-launch.ts';
 import { runPreflight } from './run-preflight.ts';
 import type { PolicyRule } from '../../spec/run.ts';
-
-/** The next launch, and the book that it is entered in. */
-interface Next {
-  readonly flags: Flags;
-  readonly env: Env;
-  readonly book: ServerBook;
-}
 
 type Identify = (record: LaunchRecord) => Promise<ProcessIdentity | undefined>;
 
@@ -66,25 +55,14 @@ export class EngineLauncher {
     const { shelf, policyRefuses, host } = this.#options;
     const finding = { ...this.#options, clock: host.clock };
     const found = await this.#findLiving(await shelf.read(), (record) => findStarted(finding, record));
-    const wanted = this.#wanted(found);
+    const wanted = wantedOf(this.#options, found);
     policyRefuses(wanted.flags);
     if (found.current !== undefined) {
       const kept = await this.#adopt(found, found.current, wanted);
       if (kept !== undefined) return kept;
     }
     const book = await this.#options.shelf.read();
-    return await this.#begin(await this.#next(book));
-  }
-
-  /** What the last launch came to decides, unless the person has written something else since. */
-  async #next(book: ServerBook): Promise<Next> {
-    const { engine } = this.#options;
-    const wanted = this.#wanted(book);
-    const last = book.tries.at(-1);
-    if (last === undefined) return wanted;
-    const isEdited = launchKey(engine, wanted.flags, wanted.env) !== launchKey(engine, last.flags, last.env);
-    if (isEdited) return { ...wanted, book: { ...book, tries: [], isPending: false } };
-    return book.isPending ? await this.#recover(book) : wanted;
+    return await this.#begin(await decideNext(this.#options, book));
   }
 
   async #begin({ flags, env, book }: Next): Promise<LaunchedProcess> {
@@ -104,23 +82,9 @@ export class EngineLauncher {
     return this.#watch(begun, record);
   }
 
-  /**
-   * A rule that came later: the next `launch()` goes without the lever that breaks it, and keeps everything else. Returns why no
-   * flag can keep the rule, '' where one can.
-   */
-  async keepRule(rule: PolicyRule): Promise<string> {
-    const { shelf, given, engine, policy, basis, limits, name, emit } = this.#options;
-    const book = await shelf.read();
-    const { flags } = this.#wanted(book);
-    const observed = basis();
-    const without = withoutLever({ engine, version: this.#options.version(), flags, rule, policy: policy(), basis: observed, limits: limits() });
-    if ('cannot' in without) return without.cannot;
-    const { changes, because, predicted } = without;
-    if (changes.length === 0) return '';
-    await shelf.write({ ...book, kept: keepChanges({ engine, kept: book.kept, given, changes, by: 'policy' }) });
-    const facts = { launch: book.launches + 1, because, changes: changes.map(describeChange).join(', '), ...predicted };
-    emit({ kind: 'launch.changed', subject: name, facts });
-    return '';
+  /** A rule that came later: the next `launch()` keeps it. Returns why no flag can, '' where one does. */
+  keepRule(rule: PolicyRule): Promise<string> {
+    return keepRule(this.#options, rule);
   }
 
   /** Ends the launch that the book knows, whoever watched it. */
@@ -157,7 +121,6 @@ export class EngineLauncher {
     if (record === undefined) return book;
     const identity = await identify(record);
     if (identity === undefined) {
-      // The intention was written and nothing was started.
       const { current: _, ...without } = book;
       await shelf.write(without);
       return without;
@@ -193,71 +156,6 @@ export class EngineLauncher {
     const { current: _, ...without } = book;
     await shelf.write(without);
     return undefined;
-  }
-
-  #wanted(book: ServerBook): Next {
-    const { given, env } = this.#options;
-    const { flags, env: variables } = planFlags({ given, env, kept: book.kept });
-    return { flags, env: variables, book };
-  }
-
-  /** What follows the last try. Throws where nothing does. */
-  async #recover(book: ServerBook): Promise<Next> {
-    const { engine, given, policy, basis, host, signal } = this.#options;
-    const step = decideRecovery({
-      ...{ engine, version: this.#options.version(), tries: book.tries, policy: policy(), given },
-      ...{ basis: basis(), limits: await this.#limits() },
-    });
-    const last = book.tries.at(-1);
-    if (step.kind === 'give-up' || last === undefined) throw await this.#gaveUp(step, book);
-    this.#tellStep(step, book);
-    await host.clock.sleep(step.pauseMs, signal);
-    if (step.kind === 'wait-for-memory') return { flags: last.flags, env: last.env, book };
-    const { flags, env } = applyChanges(last.flags, last.env, step.changes);
-    return {
-      flags,
-      env,
-      book: { ...book, kept: keepChanges({ engine, kept: book.kept, given, changes: step.changes, by: 'recovery' }) },
-    };
-  }
-
-  /** Host memory is measured while the server is down. */
-  async #limits(): Promise<RecoveryLimits> {
-    const { limits, machine } = this.#options;
-    const { memoryAvailableBytes } = await machine.resources([]);
-    return { ...limits(), ...(memoryAvailableBytes === undefined ? {} : { hostFreeGB: memoryAvailableBytes / 1e9 }) };
-  }
-
-  #tellStep(step: Exclude<RecoveryStep, { kind: 'give-up' }>, book: ServerBook): void {
-    const { name, emit } = this.#options;
-    const changes = step.kind === 'relaunch' ? step.changes : [];
-    const predicted = step.kind === 'relaunch' ? step.predicted : undefined;
-    emit({
-      kind: 'launch.changed',
-      subject: name,
-      facts: {
-        ...{
-          launch: book.launches + 1,
-          because: step.because,
-          changes: changes.map(describeChange).join(', ') || 'the same flags',
-        },
-        ...(predicted === undefined ? {} : { ...predicted }),
-      },
-    });
-  }
-
-  /** Whoever gives the same command again wants it tried again. */
-  async #gaveUp(step: RecoveryStep, book: ServerBook): Promise<AerieError> {
-    const { name, emit, shelf } = this.#options;
-    const { tries } = book;
-    await shelf.write({ ...book, tries: [], isPending: false });
-    const because = step.because;
-    emit({ kind: 'launch.given-up', subject: name, facts: { because, launches: tries.length } });
-    const remedy = step.kind === 'give-up' ? step.remedy : '';
-    return new AerieError('server.gave-up', `${name} is given up after ${tries.length} launches: ${because}.`, {
-      evidence: describeRecovery(step, tries, name),
-      remedy: `What is committed is safe. ${remedy}\nThen run the same command again: it resumes.`,
-    });
   }
 
   #watch(book: ServerBook, record: LaunchRecord): LaunchedProcess {
