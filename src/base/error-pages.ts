@@ -206,9 +206,9 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   'server.not-launched': {
     means:
-      'A server of the run file is a launch of SGLang or vLLM, which this version plans and does not start. Nothing was started.',
-    look: 'The message names its place under `servers:`.',
-    do: 'Start the server with those flags yourself, and write `attach: http://HOST:PORT` there instead. `aerie plan RUN` says what the flags hold.',
+      'Before a launch Aerie looks at ports, GPUs and who holds their memory, host memory, disk and flags; what it saw would end the launch. Nothing was started.',
+    look: 'The message and the evidence say what was seen: a port that is taken, a process that holds a GPU, too few GPUs, too little host memory or disk, a flag that this version does not take.',
+    do: 'Put that right, then give the same command again. A process that holds GPU memory is never ended by itself: end it, or name it once with `--kill-holder PID`.',
   },
   'server.did-not-start': {
     means: `A server that Aerie started ended before it was ready. ${SAME_COMMAND}`,

@@ -55,7 +55,7 @@ export const ERRORS = {
   'facts.contradict': { fault: 'usage', title: 'Facts about a launch contradict each other' },
   'gpu.unknown': { fault: 'usage', title: 'No such GPU is known' },
   'engine.missing': { fault: 'environment', title: 'The package of the embedded engine is not installed' },
-  'server.not-launched': { fault: 'usage', title: 'A server of the run file is one that Aerie cannot launch yet' },
+  'server.not-launched': { fault: 'environment', title: 'What the machine has does not allow the launch' },
   'server.did-not-start': { fault: 'engine', title: 'The server did not start' },
   'server.unreachable': { fault: 'engine', title: 'The server cannot be reached' },
   'server.rejects': { fault: 'engine', title: 'The server refuses every request' },

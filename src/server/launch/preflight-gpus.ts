@@ -43,7 +43,7 @@ export function checkGpuMemory(input: PreflightInput): PreflightCheck {
   }
   const says = held.map((gpu) => `GPU ${gpu.index} has ${gpu.usedMiB} MiB in use, held by ${whoHolds(gpu, holders)}`).join('; ');
   const unseen = (holders?.unknown ?? []).map((one) => ` ${one}`).join('');
-  const remedy = `Stop who holds it, or choose other GPUs with CUDA_VISIBLE_DEVICES in env:; one busy GPU shrinks the pool of all.${unseen}`;
+  const remedy = `Stop who holds it, or let Aerie end it, once, with --kill-holder PID, or choose other GPUs with CUDA_VISIBLE_DEVICES in env:; one busy GPU shrinks the pool of all.${unseen}`;
   return { name: 'gpu memory', verdict: 'refused', says, remedy };
 }
 
