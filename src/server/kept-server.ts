@@ -282,7 +282,7 @@ export class KeptServer {
   /** Says what is seen when it changes, so that waiting is never silent. */
   #notReady(seen: string): void {
     if (seen !== this.#lastSeen)
-      this.#options.emit({ kind: 'server.waiting', subject: this.name, facts: { seen, patienceMs: this.#options.patienceMs } });
+      this.#options.emit({ kind: 'server.waiting', subject: this.name, facts: { seen, ...this.#waitsAtMost() } });
     this.#lastSeen = seen;
     this.#observe({ kind: 'not-ready', seen });
   }
@@ -304,6 +304,11 @@ export class KeptServer {
     if (before.kind === 'ready' && this.#state.kind === 'suspect')
       this.#options.emit({ kind: 'server.lost', subject: this.name, facts: { how: seen.kind } });
     this.#tellChange();
+  }
+
+  /** A launch is waited for as long as it makes progress. */
+  #waitsAtMost(): { readonly patienceMs?: number } {
+    return this.#launchDecides ? {} : { patienceMs: this.#options.patienceMs };
   }
 
   get #launchDecides(): boolean {

@@ -24,7 +24,7 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'server.starting':
       return facts['attach'] === undefined ? `${subject}: starting` : `${subject}: at ${String(facts['attach'])}`;
     case 'server.waiting':
-      return `${subject}: not ready (${String(facts['seen'])}); waiting at most ${formatDuration(Number(facts['patienceMs']))}`;
+      return `${subject}: not ready (${String(facts['seen'])})${facts['patienceMs'] === undefined ? '' : `; waiting at most ${formatDuration(Number(facts['patienceMs']))}`}`;
     case 'server.ready':
       return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'] || 'not named')}${renderInexact(facts)}`;
     case 'server.left-running':

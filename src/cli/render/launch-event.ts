@@ -48,7 +48,7 @@ function describeVerified(facts: Facts): string {
 }
 
 function describePredicted(facts: Facts): string {
-  if (facts['poolTokens'] === undefined) return '';
+  if (facts['poolTokens'] === undefined || String(facts['because']).includes(' tokens')) return '';
   const free = Number(facts['freeAfterGraphsGiB']).toFixed(2);
   return ` (predicted: ${formatCount(Number(facts['poolTokens']))} tokens, ${free} GiB left)`;
 }
@@ -59,8 +59,13 @@ function describeVerdict(facts: Facts): string {
   const lines = [
     `is ${String(facts['state'])}${phase}: ${String(facts['title'])} (${String(facts['cause'])}, ${String(facts['confidence'])})`,
   ];
-  for (const key of ['evidence', 'evidence2']) if (facts[key] !== undefined) lines.push(`  line ${String(facts[key])}`);
+  for (const key of ['evidence', 'evidence2']) if (facts[key] !== undefined) lines.push(`  line ${shorten(String(facts[key]))}`);
   if (facts['signs'] !== undefined) lines.push(`  seen: ${String(facts['signs'])}`);
   if ((facts['remedy'] ?? '') !== '') lines.push(`  ${String(facts['remedy'])}`);
   return lines.join('\n');
+}
+
+/** A traceback's line can fill a screen; the log has all of it. */
+function shorten(text: string): string {
+  return text.length <= 240 ? text : `${text.slice(0, 239)}…`;
 }
