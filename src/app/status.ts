@@ -1,9 +1,11 @@
 /** `aerie status`: what is done, set aside and refused, and why. Reads only, also while a worker writes. */
 import type { AsideReason } from '../base/aside-reason.ts';
+import type { Event } from '../base/events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { describeRule } from '../spec/policy.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
+import { launchHistory, type LivingLaunch, livingLaunches } from './launch-history.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
 import { policyInForce } from './policy-in-force.ts';
 import { openForReading } from './read-run.ts';
@@ -31,6 +33,10 @@ export interface StatusReport {
     /** Epoch milliseconds; 0 = it stands in the run file. */
     readonly addedAt: number;
   }[];
+  /** What happened to the servers that Aerie launched, all of it, oldest first. */
+  readonly history: readonly Event[];
+  /** Launches that run now. */
+  readonly living: readonly LivingLaunch[];
   /** Attempts by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Nothing is left to do, as far as is known without looking at the sources. */
@@ -51,6 +57,7 @@ export async function runStatus(input: StatusInput, context: OperationContext): 
     );
     return {
       ...{ run: run.name, folder: run.folder, partitions, setAsides, rules: rulesOf(run, ledger) },
+      ...{ history: launchHistory(ledger), living: await livingLaunches(run, context) },
       ...{ outcomes: ledger.outcomeCounts(), isFinished },
     };
   } finally {

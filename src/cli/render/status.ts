@@ -1,6 +1,7 @@
 /** The answer of `aerie status`. Pure. */
 import type { StatusReport } from '../../app/status.ts';
 import { formatCount } from '../../base/units.ts';
+import { renderHistory } from './launch-history.ts';
 import { renderPartitions } from './partitions.ts';
 import { renderReasons } from './reasons.ts';
 
@@ -16,6 +17,7 @@ export function renderStatus(report: StatusReport): string {
     const since = addedAt === 0 ? '' : `, added ${new Date(addedAt).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
     lines.push(`policy     ${rule}: ${because} (decided by ${by}${since})`);
   }
+  lines.push(...renderHistory(report.history, report.living));
   lines.push(
     `folder     ${report.folder}`,
     `next       aerie ${report.isFinished && hasRecords ? 'check' : 'run'} ${report.folder}`,

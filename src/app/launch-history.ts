@@ -1,0 +1,57 @@
+/** What happened to the servers that Aerie launches: every launch, verdict, change and rule, from the ledger's events; and what lives now. */
+import type { Event, EventKind } from '../base/events.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { openBook } from '../server/launch/launch-book.ts';
+import { NOTHING_KEPT } from '../server/recovery/kept-changes.ts';
+import type { RunSpec } from '../spec/run.ts';
+import type { OperationContext } from './context.ts';
+import { isLaunched } from './server/choose-servers.ts';
+import { machineOf } from './servers/launched-server.ts';
+
+export interface LivingLaunch {
+  readonly server: string;
+  readonly launch: number;
+  readonly pid: number;
+  readonly port: number;
+  readonly log: string;
+  /** Epoch ms; 0 = it is not ready yet. */
+  readonly readyAt: number;
+}
+
+/** Phases and checks are for whoever watches; `launch.starting` has the flags, so that `launch.started` says nothing new later. */
+const OF_LAUNCHES: ReadonlySet<EventKind> = new Set<EventKind>([
+  ...(['launch.starting', 'launch.adopted', 'launch.verified', 'launch.ended', 'launch.changed', 'launch.given-up'] as const),
+  ...(['launch.memory-held', 'launch.memory-free', 'verdict.given'] as const),
+  ...(['policy.added', 'policy.broken', 'partition.withdrawn'] as const),
+]);
+const OF_LAUNCHED_SERVERS: ReadonlySet<EventKind> = new Set<EventKind>(['server.lost', 'server.ready', 'server.left-running']);
+
+/** Oldest first. Of servers that are attached or embedded only what concerns the rules. */
+export function launchHistory(ledger: Pick<Ledger, 'events'>): Event[] {
+  const found: Event[] = [];
+  const launched = new Set<string>();
+  for (let after = 0; ; ) {
+    const page = ledger.events(after);
+    const last = page.at(-1);
+    if (last === undefined) return found;
+    for (const event of page) {
+      if (event.kind === 'launch.starting' || event.kind === 'launch.adopted') launched.add(event.subject);
+      if (OF_LAUNCHES.has(event.kind) || (OF_LAUNCHED_SERVERS.has(event.kind) && launched.has(event.subject))) found.push(event);
+    }
+    after = last.n;
+  }
+}
+
+/** Those whose process is still the one that was started. Reads only. */
+export async function livingLaunches(run: RunSpec, context: OperationContext): Promise<LivingLaunch[]> {
+  const living: LivingLaunch[] = [];
+  for (const server of run.servers.filter(isLaunched)) {
+    const { current } = await openBook(run.serverFolder, server.name, NOTHING_KEPT).read();
+    if (current?.identity === undefined) continue;
+    const { main } = await machineOf(server, context).look(current.identity, current);
+    if (main !== 'running') continue;
+    const { n, identity, port, logPath, readyAt = 0 } = current;
+    living.push({ server: server.name, launch: n, pid: identity.pid, port, log: logPath, readyAt });
+  }
+  return living;
+}
