@@ -13,10 +13,14 @@ import { type RefusedRows, readRefusedRows } from '../dataset/rejected-reasons.t
 import type { PartitionCounters } from '../ledger/ledger.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
 import type { TrainingRecord } from '../shard/record.ts';
+import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { findRun } from './find-run.ts';
+import { holdServers } from './hold-servers.ts';
+import { rulesOf } from './policy-in-force.ts';
 import { readLiveRecords } from './read-run.ts';
 import { workOn } from './run.ts';
+import { refuseBeforeStart } from './servers/refuse-before-start.ts';
 import { firstPromptsOf, isStop, stoppedEarly, withoutFolder } from './throwaway.ts';
 
 export interface PreviewInput {
@@ -57,7 +61,19 @@ export interface PreviewReport {
 const MOST_RECORDS = 10; // as many as a person reads
 
 export async function runPreview(input: PreviewInput, context: OperationContext): Promise<PreviewReport> {
-  const { run } = await findRun(input.run);
+  const found = (await findRun(input.run)).run;
+  refuseBeforeStart(found, context.host.env); // before anything is made for it
+  // Rules that were added to the run hold here too; what a preview launches, the run will find.
+  const policy = await rulesOf(input.run, found, context.host);
+  const { run, release } = await holdServers({ ...found, policy }, context);
+  try {
+    return await previewRun(run, input.run, context);
+  } finally {
+    release();
+  }
+}
+
+async function previewRun(run: RunSpec, argument: string, context: OperationContext): Promise<PreviewReport> {
   const folder = await mkdtemp(join(tmpdir(), 'aerie-preview-'));
   try {
     const expected = new Map<string, ExpectedIds>();
@@ -70,7 +86,7 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
       expected.set(said.server, said);
       if (said.exact) context.onNote(`${said.server}: records will be exact, by ${said.how}`);
     };
-    await workOn(firstPromptsOf(run, folder, MOST_RECORDS), input.run, { ...context, onEvent }).catch((thrown: unknown) => {
+    await workOn(firstPromptsOf(run, folder, MOST_RECORDS), argument, { ...context, onEvent }).catch((thrown: unknown) => {
       if (!(thrown instanceof AerieError)) throw thrown;
       throw isStop(thrown) ? stoppedEarly(thrown, 'The preview') : withoutFolder(thrown, folder, 'a preview');
     });
