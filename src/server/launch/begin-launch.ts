@@ -4,10 +4,10 @@
  * marker.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, rename, stat } from 'node:fs/promises';
+import { mkdir, rename, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
-import { AerieError } from '../../base/errors.ts';
+import { AerieError, systemCodeOf } from '../../base/errors.ts';
 import { describeCommand, renderCommand } from '../../engine/launching.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { Clock } from '../../host/host.ts';
@@ -55,8 +55,7 @@ export async function beginLaunch(options: BeginOptions): Promise<{ readonly boo
   const words = launching.renderWords({ model: place.model, host: LOOPBACK, port, flags });
   const command = place.command === '' ? launching.usualCommand : place.command;
   const intended = intend(options, describeCommand(command, words));
-  await moveAside(place.logPath, intended.n - 1);
-  await mkdir(dirname(place.logPath), { recursive: true });
+  await prepareLog(place.logPath, intended.n - 1);
   await shelf.write(bookWith(options.book, intended));
   onStarting(intended);
   const { setup, workFolder } = place;
@@ -87,16 +86,23 @@ function bookWith(book: ServerBook, current: LaunchRecord): ServerBook {
   return { ...book, launches: current.n, current, isPending: false };
 }
 
-/** A launch has a log of its own, so that no line of another is taken for one of it. `.0` is what was there before the first. */
-async function moveAside(logPath: string, n: number): Promise<void> {
-  const found = await stat(logPath).catch(() => undefined);
-  if (found === undefined) return;
-  if (!found.isFile()) {
-    throw new AerieError('server.not-launched', `The log of the launch cannot be written: ${logPath} is no file.`, {
-      remedy: 'Name a file under log: in the run file, or leave it out. Nothing was started.',
+/**
+ * A launch has a log of its own, so that no line of another is taken for one of it. `.0` is what was there before the first.
+ * Throws `server.not-launched` where it cannot be written: a server that cannot be watched is not started.
+ */
+async function prepareLog(logPath: string, n: number): Promise<void> {
+  try {
+    await mkdir(dirname(logPath), { recursive: true });
+    const found = await stat(logPath).catch(() => undefined);
+    if (found !== undefined && !found.isFile()) throw new Error('it is no file');
+    if (found !== undefined) await rename(logPath, `${logPath}.${n}`);
+    await writeFile(logPath, '', { flag: 'wx' });
+  } catch (thrown) {
+    const because = systemCodeOf(thrown) || (thrown instanceof Error ? thrown.message : String(thrown));
+    throw new AerieError('server.not-launched', `The log of the launch cannot be written: ${logPath} (${because}).`, {
+      remedy: 'Name a file that can be written under log: in the run file, or leave it out. Nothing was started.',
     });
   }
-  await rename(logPath, `${logPath}.${n}`);
 }
 
 /** Free at this moment; the engine binds it minutes later, and the preflight of the next try sees who took it meanwhile. */
