@@ -36,6 +36,8 @@ export interface LaunchRequest {
   readonly run?: object;
   readonly server?: object;
   readonly gpus?: number;
+  /** Of the environment of Aerie. */
+  readonly secrets?: Readonly<Record<string, string>>;
 }
 
 export interface LaunchProject extends Omit<Project, 'aerie' | 'start'> {
@@ -60,7 +62,7 @@ export async function launchProject(request: LaunchRequest = {}): Promise<Launch
   const journalPath = project.path('journal.jsonl');
   const cards = installFakeNvidiaSmi(project.folder, { count: request.gpus ?? 8, totalMiB: 97_887, baseMiB: 4 });
   const cacheFolder = project.path('cache');
-  const env = { ...cards.env, AERIE_CLOCK_RATE: String(clockRate), AERIE_CACHE: cacheFolder };
+  const env = { ...cards.env, AERIE_CLOCK_RATE: String(clockRate), AERIE_CACHE: cacheFolder, ...request.secrets };
   project.writeRows(
     'prompts.jsonl',
     Array.from({ length: prompts }, (_, at) => promptRow(at)),
