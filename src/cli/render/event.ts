@@ -50,17 +50,15 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'partition.withdrawn':
       return `${subject}: ${of('records', 'record')} withdrawn, ${of('prompts', 'prompt')} to be asked again, ${of('tokens', 'token')} back in the budget (${String(facts['because'])})`;
     case 'policy.added':
-      return `policy added: ${subject}, ${String(facts['because'])} (decided by ${String(facts['by'])})`;
+    case 'policy.checked':
+    case 'policy.broken':
+      return renderPolicy(kind, subject, facts);
     case 'gate.changed':
       return `in flight: ${count('from')} → ${count('to')}, ${String(facts['because'])}`;
     case 'prompt.kept':
       return `${subject}: its record stays, the new attempt came to nothing: ${String(facts['reason'])}: ${String(facts['because'])}`;
     case 'prompt.set-aside':
       return `${subject}: set aside, ${String(facts['reason'])}: ${String(facts['because'])}`;
-    case 'policy.checked':
-      return `${subject}: policy ${String(facts['rule'])} ${facts['kept'] === true ? 'kept' : 'BROKEN'}, ${String(facts['because'])}`;
-    case 'policy.broken':
-      return `${subject}: breaks ${String(facts['rule'])}, ${String(facts['because'])}`;
     case 'run.finished':
     case 'run.stopped':
     case 'server.stopped':
@@ -70,6 +68,14 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     default:
       return renderLaunch(kind, subject, facts);
   }
+}
+
+function renderPolicy(kind: 'policy.added' | 'policy.checked' | 'policy.broken', subject: string, facts: Facts): string {
+  const because = String(facts['because']);
+  if (kind === 'policy.added') return `policy added: ${subject}, ${because} (decided by ${String(facts['by'])})`;
+  const rule = String(facts['rule']);
+  if (kind === 'policy.broken') return `${subject}: breaks ${rule}, ${because}`;
+  return `${subject}: policy ${rule} ${facts['kept'] === true ? 'kept' : 'BROKEN'}, ${because}`;
 }
 
 function renderInexact(facts: Facts): string {
