@@ -114,7 +114,9 @@ export class KeptServer {
     if (this.#started) return;
     this.#started = true;
     this.#state = { kind: 'starting', sinceMs: this.#options.host.clock.elapsed(), deaths: 0 };
-    void this.#keep().catch((thrown: unknown) => this.#fail(asAerieError(thrown, this.name)));
+    void this.#keep().catch((thrown: unknown) => {
+      if (!this.#isOver()) this.#fail(asAerieError(thrown, this.name));
+    });
   }
 
   /** Told after every change of state. */

@@ -11,6 +11,7 @@
  * Promises: never two launches of one server; nothing is started before the memory of the last one is back; nothing is stopped that
  * Aerie did not start; every verdict, change and reason is an event before it is acted on.
  */
+import { AerieError } from '../../base/errors.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
 import type { ProcessIdentity } from '../../machine/machine.ts';
 import type { LaunchedProcess } from '../launched-process.ts';
@@ -68,6 +69,7 @@ export class EngineLauncher {
   async #begin({ flags, env, book }: Next): Promise<LaunchedProcess> {
     const { place, dialect } = this.#options;
     await awaitFreeMemory(this.#options, book.baseline ?? []);
+    refuseWhenStopping(this.#options);
     const port = portIn(flags) ?? (place.port > 0 ? place.port : await findFreePort());
     const values = this.#valuesOf(env);
     const effective = dialect.launching?.effectiveFlags({ model: place.model, host: LOOPBACK, port, flags }) ?? flags;
@@ -115,8 +117,9 @@ export class EngineLauncher {
   }
 
   /** The book without a launch that is not there any more; one that died while nobody watched is judged first. */
-  async #findLiving(book: ServerBook, identify: Identify): Promise<ServerBook> {
+  async #findLiving(before: ServerBook, identify: Identify): Promise<ServerBook> {
     const { machine, shelf } = this.#options;
+    const book = await this.#endLeftover(before);
     const record = book.current;
     if (record === undefined) return book;
     const identity = await identify(record);
@@ -195,11 +198,20 @@ export class EngineLauncher {
       ...{ flags, env, verdict, readyAt, wasReady: readyAt !== undefined, endedAt: host.clock.now() },
       answered: answered + asked().answered - this.#answeredBefore,
     };
-    const after: ServerBook = { ...without, tries: [...book.tries, over], isPending: true };
+    const after: ServerBook = { ...without, leftover: record, tries: [...book.tries, over], isPending: true };
     await shelf.write(after);
     this.#tell('launch.ended', record, { how: `${verdict.state}: ${verdict.title}` });
-    await endLaunch(this.#options, record);
-    return after;
+    return await this.#endLeftover(after);
+  }
+
+  /** Ends what is left of a launch that is over, also one that an Aerie which died had judged. */
+  async #endLeftover(book: ServerBook): Promise<ServerBook> {
+    const { leftover, ...without } = book;
+    if (leftover === undefined) return book;
+    const report = await endLaunch(this.#options, leftover);
+    if (report?.isStopped === false) return book;
+    await this.#options.shelf.write(without);
+    return without;
   }
 
   #valuesOf(env: Env): Env {
@@ -216,4 +228,12 @@ export class EngineLauncher {
   ): void {
     this.#options.emit({ kind, subject: this.#options.name, facts: { launch: record.n, ...facts } });
   }
+}
+
+/** The pause before a launch ends early when the worker does: then nothing is to be started any more. */
+function refuseWhenStopping({ name, signal }: LauncherOptions): void {
+  if (!signal.aborted) return;
+  throw new AerieError('run.interrupted', `${name} was not launched again: the run was stopped.`, {
+    remedy: 'The same command goes on from here.',
+  });
 }

@@ -39,6 +39,8 @@ export interface ServerBook {
   readonly launches: number;
   /** The launch that lives, or was never seen to end. */
   readonly current?: LaunchRecord;
+  /** A launch that is over, until all of it is seen to be gone: an Aerie that died between the two left it. */
+  readonly leftover?: LaunchRecord;
   /** The GPUs before the first launch; empty or absent = not known. */
   readonly baseline?: readonly GpuReading[];
   /** How earlier launches ended, oldest first. */
