@@ -62,6 +62,16 @@ describe.runIf(process.platform === 'linux')('Aerie is killed', () => {
     expect(lives(project)).toBe(2);
   });
 
+  test('while it ends a hung server, which the next one ends first; and Ctrl-C in the pause before a relaunch starts nothing', async () => {
+    const scenario = { ...SLOW, ignoresSigterm: true, hangsUnlessEnv: 'NCCL_P2P_DISABLE' };
+    const project = await launchProject({ prompts: 12, scenario, run: { sampling: SAMPLING } });
+    endsWithTheTest(project);
+    const last = await neverTwoEngines(project, hangAndBeKilled(project));
+    expect(last.code, last.stderr).toBe(0);
+    expectAnsweredOnce(project, { B1: 12 });
+    expect(eventsOf(project, 'launch.started').map(({ facts }) => facts['launch'])).toEqual([1, 2, 3]);
+  });
+
   test('in a setup line, and the launch is not wanted any more: stop ends it, and no engine comes of it', async () => {
     const project = await launchProject({ server: { setup: [GATE] } });
     endsWithTheTest(project);
@@ -104,5 +114,23 @@ async function dieAndBeKilled(project: LaunchProject) {
   await first.line(/^s: launch 1 is crashed/);
   await kill(first);
   await killAt(project, /^s: launch 2 next/);
+  return await project.aerie('run', 'run.yaml');
+}
+
+async function hangAndBeKilled(project: LaunchProject) {
+  const first = project.start('run', 'run.yaml');
+  await first.line(/^s: launch 1 is hung/);
+  await until(() => project.book().current === undefined); // judged, and deaf to SIGTERM
+  const [hung] = enginesOf(project);
+  await kill(first);
+  expect(enginesOf(project)).toEqual([hung]);
+  const second = project.start('run', 'run.yaml');
+  await second.line(/^s: ready at/);
+  await askLookalike(project, { when: { request: 4 }, do: 'die' });
+  await second.line(/^s: launch 3 next, with the same flags/);
+  second.kill('SIGINT');
+  const { code, stderr } = await second.ended;
+  expect(code, stderr).toBe(130);
+  expect(enginesOf(project)).toEqual([]);
   return await project.aerie('run', 'run.yaml');
 }

@@ -84,6 +84,25 @@ test('what no flag and no second try can cure is given up with its reason, and a
   expectAnsweredOnce(project, { B1: 4 });
 });
 
+test('vLLM: a context that its cache does not hold, then a death with requests in flight', async () => {
+  const flags = { 'tensor-parallel-size': 8, 'gpu-memory-utilization': 0.9 };
+  const engine = { engine: 'vllm', version: '0.16.0', flags } as const;
+  const project = await launchProject({ ...engine, prompts: 16, scenario: LONG_ANSWERS, run: { sampling: SAMPLING } });
+  const run = project.start('run', 'run.yaml');
+  const work = neverTwoEngines(project, run.ended);
+  await run.line(/^s: ready at/);
+  await askLookalike(project, { when: { request: 12 }, do: 'die' });
+  const ended = await work;
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(crashesOf(project)).toEqual([
+    [1, 'max-model-len-exceeds-kv-capacity'],
+    [2, 'died-without-a-word'],
+  ]);
+  const changes = eventsOf(project, 'launch.changed').map(({ facts }) => facts['changes']);
+  expect(changes).toEqual([expect.stringMatching(/^max-model-len default → \d+$/), 'the same flags']);
+  expectAnsweredOnce(project, { B1: 16 });
+});
+
 function crashesOf(project: LaunchProject): unknown[] {
   const crashes = eventsOf(project, 'verdict.given').filter(({ facts }) => facts['state'] === 'crashed');
   return crashes.map(({ facts }) => [facts['launch'], facts['cause']]);
