@@ -14,6 +14,7 @@ import type { OperationContext } from './context.ts';
 import { type DoctorCheck, fails, ok } from './doctor/finding.ts';
 import { judgeMemory, judgeNode, judgeOpenFiles, type Needs } from './doctor/judge.ts';
 import { checkDisk } from './doctor/measure-disk.ts';
+import { checkLaunches } from './doctor/measure-launches.ts';
 import { checkEnginePackage, checkModel, checkPip } from './doctor/measure-engine.ts';
 import { findRun } from './find-run.ts';
 
@@ -32,7 +33,8 @@ export interface DoctorReport {
   readonly isFit: boolean;
 }
 
-export async function runDoctor({ target = '.' }: DoctorInput, { host, onNote }: OperationContext): Promise<DoctorReport> {
+export async function runDoctor({ target = '.' }: DoctorInput, context: OperationContext): Promise<DoctorReport> {
+  const { host, onNote } = context;
   const { folder, run } = await findTarget(target);
   const needs = needsOf(run);
   const checks: DoctorCheck[] = [
@@ -43,6 +45,7 @@ export async function runDoctor({ target = '.' }: DoctorInput, { host, onNote }:
   ];
   onNote(`measuring the disk of ${folder} …`);
   checks.push(...(await checkDisk(folder, await nearestExisting(folder), needs, host)));
+  if (run !== undefined) checks.push(...(await checkLaunches(run, context)));
   onNote('loading the embedded engine …');
   checks.push(
     await checkEnginePackage(needs, host),
@@ -76,7 +79,7 @@ function needsOf(run: RunSpec | undefined): Needs {
     servers: run.servers.length,
     partitions: run.partitions.length,
     budgetTokens: run.partitions.reduce((sum, { budget }) => sum + budget, 0),
-    embedded: run.servers.some(({ attach }) => attach === undefined),
+    embedded: run.servers.some(({ engine, attach }) => engine === 'embedded' && attach === undefined),
   };
 }
 
@@ -99,7 +102,12 @@ function openFileLimit(): number {
 }
 
 function secretChecks(run: RunSpec | undefined, env: Host['env']): DoctorCheck[] {
-  const names = new Set(run?.servers.flatMap(({ apiKeyName }) => apiKeyName ?? []));
+  const names = new Set(
+    run?.servers.flatMap(({ apiKeyName, env: own }) => [
+      ...(apiKeyName === undefined ? [] : [apiKeyName]),
+      ...Object.values(own).flatMap((value) => ('secret' in value ? [value.secret] : [])),
+    ]),
+  );
   return [...names].map((name) =>
     env[name] ? ok('secret', `${name} is set`) : fails('secret', `${name} is not set in the environment`, `export ${name}=…`),
   );

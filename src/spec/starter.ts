@@ -72,11 +72,24 @@ function renderServer(starter: Starter): string[] {
       engine,
       `    attach: ${renderText(starter.attach)}   # already there; Aerie never stops it`,
       `    # api-key: $${KEY_NAME[starter.engine]}   # the name of an environment variable, never the key`,
+      ...renderLaunch(starter.engine),
     ];
   }
   return [
     `${engine}   # Aerie launches it on this machine, no GPU needed`,
     '    # flags: { sequences: 8, context: 4096, kv-type: f16, threads: 4 }',
+  ];
+}
+
+/** For whoever wants Aerie to launch it instead. */
+function renderLaunch(engine: Starter['engine']): string[] {
+  if (engine !== 'sglang' && engine !== 'vllm') return [];
+  const flags = engine === 'sglang' ? 'tp: 8, mem-fraction-static: 0.85' : 'tensor-parallel-size: 8, gpu-memory-utilization: 0.9';
+  return [
+    '    # Aerie launches it on this machine where attach: is left out. Try it before: aerie plan FILE, aerie rehearse FILE',
+    `    # flags: { ${flags} }   # as the engine spells them`,
+    '    # gpu: H200                     # for plans; engine-version: too',
+    `    # setup: [conda activate ${engine}]`,
   ];
 }
 

@@ -1,11 +1,14 @@
 /** `aerie doctor` on this machine: everything is measured, nothing is kept, and what is wrong is said with what to type. */
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { proves } from '../proves.ts';
-import { MAIN, makeProject, type Project } from '../support/cli.ts';
+import { aerie, MAIN, makeProject, type Project } from '../support/cli.ts';
+import { launchProject } from '../support/launch-project.ts';
 import { onSmallDisk, whyNoSmallDisk } from '../support/tmpfs.ts';
 
 interface Check {
@@ -16,8 +19,12 @@ interface Check {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-async function doctor(project: Project, args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}) {
-  const result = await project.aerie(['doctor', ...args, '--json'], { env });
+async function doctor(
+  project: Pick<Project, 'folder'>,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = {},
+) {
+  const result = await aerie(['doctor', ...args, '--json'], { cwd: project.folder, env });
   const { data } = result.json();
   const checks = data.checks as readonly Check[];
   return { code: result.code, data, check: (name: string) => checks.find((check) => check.name === name), checks };
@@ -154,3 +161,29 @@ const REFUSES = 'a run folder on a network file system is refused before anythin
 if (noMountList === undefined || process.env['AERIE_REQUIRE_ALL'] === '1')
   proves('disk:network-refused', REFUSES, refusesNetwork);
 else test.skip(`[disk:network-refused] ${REFUSES} (${noMountList})`, () => undefined);
+
+test('a launch: its GPUs, its command and its port are looked at, and nothing is started', async () => {
+  const project = await launchProject();
+  const look = () => doctor(project, ['run.yaml'], project.env);
+  const free = await look();
+  const said = ['GPUs', 'command of s', 'port of s'].map((name) => free.check(name));
+  expect(said.map((check) => check?.verdict)).toEqual(['ok', 'ok', 'ok']);
+  expect(said.map((check) => check?.says)).toEqual([
+    'nvidia-smi names 8: NVIDIA RTX PRO 6000 Blackwell Server Edition',
+    'node is here',
+    `${project.port} is free`,
+  ]);
+  const taken = createServer().listen(project.port, '127.0.0.1');
+  await once(taken, 'listening');
+  project.change({ server: { command: 'python3 -m no_such_engine' } });
+  const wrong = await look();
+  taken.close();
+  expect(wrong.check('command of s')).toMatchObject({
+    verdict: 'fails',
+    says: 'python3 with the module no_such_engine was not found',
+  });
+  expect(wrong.check('port of s')).toMatchObject({
+    verdict: 'fails',
+    says: expect.stringContaining(`listens on ${project.port}`),
+  });
+});

@@ -1,0 +1,72 @@
+/** What the launches of a run need of this machine: GPUs, the engine's command, a free port. Nothing is started. */
+import { dirname } from 'node:path';
+import { quoteShell } from '../../base/quote-shell.ts';
+import { dialectOf } from '../../engine/dialects.ts';
+import { portIn } from '../../engine/launching.ts';
+import type { Machine } from '../../machine/machine.ts';
+import type { RunSpec, ServerSpec } from '../../spec/run.ts';
+import type { OperationContext } from '../context.ts';
+import { livingLaunches } from '../launch-history.ts';
+import { isLaunched } from '../server/choose-servers.ts';
+import { machineOf } from '../servers/launched-server.ts';
+import { type DoctorCheck, fails, ok, warning } from './finding.ts';
+
+export async function checkLaunches(run: RunSpec, context: OperationContext): Promise<DoctorCheck[]> {
+  const launched = run.servers.filter(isLaunched);
+  const [first] = launched;
+  if (first === undefined) return [];
+  const living = await livingLaunches(run, context);
+  const checks = [await checkGpus(machineOf(first, context))];
+  for (const server of launched) {
+    const machine = machineOf(server, context);
+    checks.push(await checkCommand(run, server, machine));
+    const own = living.find((launch) => launch.server === server.name);
+    const port = portIn(server.flags) ?? server.port;
+    if (own === undefined && port > 0) checks.push(await checkPort(server, port, machine));
+  }
+  return checks;
+}
+
+async function checkGpus(machine: Machine): Promise<DoctorCheck> {
+  const look = await machine.gpus();
+  if (look.kind === 'read') {
+    const names = [...new Set(look.gpus.map(({ name }) => name))].join(', ');
+    return ok('GPUs', `nvidia-smi names ${look.gpus.length}: ${names}`, { count: look.gpus.length });
+  }
+  const why = look.kind === 'absent' ? 'there is no nvidia-smi here' : look.because;
+  return fails(
+    'GPUs',
+    why,
+    'Install the driver, or start the container with its GPUs (docker --gpus all); aerie rehearse needs none.',
+  );
+}
+
+/** Setup lines may load an environment from a slow disk. */
+const COMMAND_MS = 60_000;
+
+async function checkCommand(run: RunSpec, server: ServerSpec, machine: Machine): Promise<DoctorCheck> {
+  const name = `command of ${server.name}`;
+  const command = server.command === '' ? (dialectOf(server.engine).launching?.usualCommand ?? '') : server.command;
+  const [, program = '', module] = /^\s*(?:\w+=\S*\s+)*(\S+)(?:\s+-m\s+(\w+))?/.exec(command) ?? [];
+  const find = 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)';
+  const script = [
+    `cd -- ${quoteShell(server.workdir === '' ? dirname(run.file) : server.workdir)}`,
+    ...server.setup,
+    // As the shell reads it in the launch: a variable or ~ in it counts.
+    `command -v ${program}${module === undefined ? '' : ` && ${program} -c ${quoteShell(find)} ${quoteShell(module)}`}`,
+  ].join('\n');
+  const result = await machine.run({ file: 'bash', args: ['-c', script], timeoutMs: COMMAND_MS });
+  const what = module === undefined ? program : `${program} with the module ${module}`;
+  if (result.kind === 'ended' && result.code === 0) return ok(name, `${what} is here`);
+  // Setup lines that need a terminal or conda's hook do more in the launch than here.
+  const says = server.setup.length === 0 ? fails : warning;
+  return says(name, `${what} was not found`, 'Install the engine, or name it with setup: or command: in the run file.');
+}
+
+async function checkPort({ name }: ServerSpec, port: number, machine: Machine): Promise<DoctorCheck> {
+  const owner = await machine.portOwner(port);
+  const check = `port of ${name}`;
+  if (owner === undefined) return ok(check, `${port} is free`, { port });
+  const who = owner.pid === undefined ? 'somebody' : `pid ${owner.pid} (${owner.command.slice(0, 80)})`;
+  return fails(check, `${who} listens on ${port}`, 'End it, or give the server another port: in the run file.', { port });
+}
