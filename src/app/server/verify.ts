@@ -2,6 +2,7 @@
  * `aerie server verify`: a look at the servers that Aerie launched: do they live, what are they really, and is every rule
  * kept? Reads and asks; changes nothing, also while a worker is at work.
  */
+import { openRedactor } from '../../base/redact.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { readFacts } from '../../server/endpoint.ts';
@@ -17,6 +18,7 @@ import { findRun } from '../find-run.ts';
 import { rulesOf } from '../policy-in-force.ts';
 import { obtainBasis, planOf } from '../servers/launch-basis.ts';
 import { machineOf, sentFlags } from '../servers/launched-server.ts';
+import { secretsAtHand } from '../servers/secrets.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 
 export interface ServerVerifyReport {
@@ -107,7 +109,9 @@ async function verifyServer(
           });
     const isWell = verified?.policy.every((check) => !isBroken(check)) === true;
     const unverified = typeof facts === 'string' ? facts : '';
-    return { ...none, ...placeOf(current), baseUrl, verdict, verified, unverified, isWell };
+    const redact = openRedactor(secretsAtHand(server, host.env));
+    const evidence = verdict.evidence.map((one) => ({ ...one, text: redact(one.text) }));
+    return { ...none, ...placeOf(current), baseUrl, verdict: { ...verdict, evidence }, verified, unverified, isWell };
   } finally {
     watch.close();
     await control.close();

@@ -62,7 +62,7 @@ export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
   const longest = Math.max(...run.partitions.map(({ ask }) => ask.sampling.maxTokens));
   return new EngineLauncher({
     ...{ name: server.name, engine: basis.engine, dialect: dialectOf(server.engine), machine, host, emit, signal, asked, policy },
-    shelf: openBook(run.serverFolder, server.name, NOTHING_KEPT),
+    shelf: openBook(run.serverFolder, server.name, NOTHING_KEPT, redact),
     place: placeOf(run, server),
     ...{ given: server.flags, env: told, values, headers: {}, patienceMs: run.patienceMs },
     policyRefuses: (flags) => refuseForbiddenLaunch({ run, server, basis, policy: policy() }, flags),

@@ -1,5 +1,6 @@
 /** The servers of a run file → servers that are kept ready, each admitted only when it is what the run says. */
 import type { Happening } from '../../base/events.ts';
+import { openRedactor } from '../../base/redact.ts';
 import type { FoundTemplate } from '../../base/prompt-template.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
@@ -17,7 +18,7 @@ import { embeddedLaunch, obtainEmbeddedModel } from './embedded-server.ts';
 import type { LaunchBasis } from './launch-basis.ts';
 import { type LaunchedServerOptions, machineOf, openLauncher, rememberReady, verifyReady } from './launched-server.ts';
 import { obtainTemplate } from './obtain-template.ts';
-import { secretHeaders } from './secrets.ts';
+import { launchEnvironment, redactError, secretHeaders } from './secrets.ts';
 
 export interface OpenServersOptions {
   readonly run: RunSpec;
@@ -115,11 +116,15 @@ function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptSer
     ...(opening.killHolder === undefined ? {} : { killHolder: opening.killHolder }),
   };
   const launcher = openLauncher(options);
+  const redact = openRedactor(launchEnvironment(server, context.host.env).secrets);
   launchers.set(server.name, launcher);
   return new KeptServer({
     ...shared,
     afterDeath: 'launch',
-    launch: () => launcher.launch(),
+    launch: () =>
+      launcher.launch().catch((thrown: unknown) => {
+        throw redactError(thrown, redact);
+      }),
     admit: async (told, baseUrl, template) => {
       const { facts, known, log } = await verifyReady(options, launcher, told);
       const launch = admitLaunch(server, facts, baseUrl, {

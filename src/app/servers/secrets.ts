@@ -1,5 +1,6 @@
 /** Secrets of the run file: named there, read from the environment here, never shown. */
 import { AerieError } from '../../base/errors.ts';
+import type { Redact } from '../../base/redact.ts';
 import type { Host } from '../../host/host.ts';
 import type { ServerSpec } from '../../spec/run.ts';
 
@@ -42,4 +43,26 @@ function missing(name: string, what: string): AerieError {
   return new AerieError('secret.missing', `${name}, ${what}, is not set in the environment.`, {
     remedy: `export ${name}=… and give the same command again. Nothing was started.`,
   });
+}
+
+/** For whoever only looks: a secret that is not set here cannot be hidden here, and is no reason not to look. */
+export function secretsAtHand(server: ServerSpec, env: Host['env']): string[] {
+  return Object.values(server.env).flatMap((given) => ('secret' in given ? (env[given.secret] ?? []) : []));
+}
+
+/** An error quotes what a server or a setup line printed, and that may hold a secret. */
+export function redactError(thrown: unknown, redact: Redact): unknown {
+  if (!(thrown instanceof AerieError)) return thrown;
+  const { because, remedy, evidence, facts } = thrown.detail;
+  return new AerieError(
+    thrown.code,
+    redact(thrown.message),
+    {
+      remedy: redact(remedy),
+      ...(because === undefined ? {} : { because: redact(because) }),
+      ...(evidence === undefined ? {} : { evidence: evidence.map(redact) }),
+      ...(facts === undefined ? {} : { facts }),
+    },
+    thrown.cause,
+  );
 }

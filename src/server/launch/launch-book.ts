@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
+import type { Redact } from '../../base/redact.ts';
 import { readText } from '../../host/read-text.ts';
 import type { GpuReading, ProcessIdentity } from '../../machine/machine.ts';
 import { replaceFile } from '../../shard/durable-file.ts';
@@ -60,7 +61,8 @@ export interface BookShelf {
   write(book: ServerBook): Promise<void>;
 }
 
-export function openBook(folder: string, server: string, empty: KeptChanges): BookShelf {
+/** `redact`: a verdict quotes the log, and a log may show a secret. */
+export function openBook(folder: string, server: string, empty: KeptChanges, redact: Redact = (text) => text): BookShelf {
   const path = join(folder, 'servers', `${server}.json`);
   return {
     async read() {
@@ -73,7 +75,7 @@ export function openBook(folder: string, server: string, empty: KeptChanges): Bo
     async write(book) {
       await ensureFolder(join(folder, 'servers'));
       const tries = book.tries.slice(-MOST_TRIES).map(withoutSamples);
-      await replaceFile(path, `${JSON.stringify({ ...book, tries }, undefined, 1)}\n`);
+      await replaceFile(path, `${redact(JSON.stringify({ ...book, tries }, undefined, 1))}\n`);
     },
   };
 }
