@@ -34,6 +34,7 @@ export const EVENT_KINDS = [
   'launch.recorded',
   'launch.ended',
   'launch.changed',
+  'launch.compared',
   'launch.given-up',
   'launch.memory-held',
   'launch.memory-free',

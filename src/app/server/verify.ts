@@ -4,10 +4,13 @@
  */
 import { openRedactor } from '../../base/redact.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
+import type { LogFacts } from '../../diagnosis/log-facts.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { readFacts } from '../../server/endpoint.ts';
-import { openBook, type LaunchRecord } from '../../server/launch/launch-book.ts';
+import type { ChangeExplained } from '../../server/launch/explain-change.ts';
+import { openBook, type LaunchRecord, type ServerBook } from '../../server/launch/launch-book.ts';
 import { LaunchWatch } from '../../server/launch/launch-watch.ts';
+import { compareSeen, findBefore, loadOf, seenOf } from '../../server/launch/seen-launches.ts';
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
 import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
@@ -16,7 +19,7 @@ import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
 import { rulesOf } from '../policy-in-force.ts';
-import { obtainBasis, planOf } from '../servers/launch-basis.ts';
+import { type LaunchBasis, obtainBasis, planOf } from '../servers/launch-basis.ts';
 import { machineOf, sentFlags } from '../servers/launched-server.ts';
 import { secretsAtHand } from '../servers/secrets.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
@@ -39,6 +42,8 @@ export interface VerifiedServer {
   readonly verdict: LiveVerdict | undefined;
   /** Undefined where it is not ready, or did not say what it is. */
   readonly verified: VerifiedLaunch | undefined;
+  /** Against the last verified launch with other flags; undefined where there is none. */
+  readonly change: ChangeExplained | undefined;
   /** Why it could not be verified although it is up; '' = it could, or is not up. */
   readonly unverified: string;
   readonly isWell: boolean;
@@ -58,7 +63,8 @@ async function verifyServer(
   policy: readonly PolicyRule[],
   context: OperationContext,
 ): Promise<VerifiedServer> {
-  const { current } = await openBook(run.serverFolder, server.name, NOTHING_KEPT).read();
+  const book = await openBook(run.serverFolder, server.name, NOTHING_KEPT).read();
+  const { current } = book;
   const none = {
     name: server.name,
     launch: 0,
@@ -67,6 +73,7 @@ async function verifyServer(
     log: '',
     verdict: undefined,
     verified: undefined,
+    change: undefined,
     unverified: '',
     isWell: false,
   };
@@ -98,24 +105,33 @@ async function verifyServer(
       typeof facts === 'string'
         ? undefined
         : verifyLaunch({
-            ...{
-              engine: basis.engine,
-              log: watch.logFacts,
-              server: facts,
-              flags: sentFlags(current, dialect, run.model),
-              policy,
-            },
+            ...{ engine: basis.engine, log: watch.logFacts, server: facts, policy },
+            flags: sentFlags(current, dialect, run.model),
             plan: planOf(basis, current.flags),
           });
     const isWell = verified?.policy.every((check) => !isBroken(check)) === true;
+    const change = verified === undefined ? undefined : changeOf(book, current, { verified, basis, log: watch.logFacts });
     const unverified = typeof facts === 'string' ? facts : '';
     const redact = openRedactor(secretsAtHand(server, host.env));
     const evidence = verdict.evidence.map((one) => ({ ...one, text: redact(one.text) }));
-    return { ...none, ...placeOf(current), baseUrl, verdict: { ...verdict, evidence }, verified, unverified, isWell };
+    const found = { verdict: { ...verdict, evidence }, verified, change, unverified, isWell };
+    return { ...none, ...placeOf(current), baseUrl, ...found };
   } finally {
     watch.close();
     await control.close();
   }
+}
+
+function changeOf(
+  book: ServerBook,
+  current: LaunchRecord,
+  { verified, basis, log }: { readonly verified: VerifiedLaunch; readonly basis: LaunchBasis; readonly log: LogFacts },
+): ChangeExplained | undefined {
+  const before = findBefore(book, current, basis.engine);
+  if (before === undefined) return undefined;
+  const load = loadOf(log.samples);
+  const now = { ...seenOf(current, verified), ...(load === undefined ? {} : { load }) };
+  return compareSeen(before, now, (flags) => planOf(basis, flags)?.prediction.poolTokens);
 }
 
 function placeOf({ n, identity, logPath }: LaunchRecord) {

@@ -14,6 +14,7 @@ import { EngineLauncher } from '../../server/launch/engine-launcher.ts';
 import { LOOPBACK } from '../../server/launch/begin-launch.ts';
 import { type LaunchRecord, openBook } from '../../server/launch/launch-book.ts';
 import type { LauncherOptions } from '../../server/launch/launcher-options.ts';
+import { compareSeen, rememberSeen, seenOf } from '../../server/launch/seen-launches.ts';
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
 import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import type { KnownLaunch } from './admit-launch.ts';
@@ -90,7 +91,7 @@ function placeOf(run: RunSpec, server: ServerSpec): LauncherOptions['place'] {
 
 /** What a launch that has become ready really is; its log is read to this moment. */
 export async function verifyReady(
-  { run, server, basis, policy, emit }: LaunchedServerOptions,
+  { run, server, basis, machine, policy, emit }: LaunchedServerOptions,
   launcher: EngineLauncher,
   facts: ServerFacts,
 ): Promise<{ readonly facts: ServerFacts; readonly known: KnownLaunch; readonly log: LogFacts }> {
@@ -104,6 +105,7 @@ export async function verifyReady(
   const verified = verifyLaunch({ engine: basis.engine, log, server: facts, plan, flags, policy: policy() });
   emit({ kind: 'launch.verified', subject: server.name, facts: { launch: record.n, ...factsOf(verified) } });
   await launcher.noteReady();
+  await tellChange({ run, server, basis, machine, emit }, record, verified);
   const corrected: ServerFacts = {
     ...facts,
     kvCacheDtype: verified.kvType.type,
@@ -112,6 +114,21 @@ export async function verifyReady(
     contextTokens: verified.contextTokens,
   };
   return { facts: corrected, known: { launchClass: verified.launchClass, flags: record.flags }, log };
+}
+
+/** Several levers that changed at once since the last verified launch: what is known of each, before anybody credits one of them. */
+async function tellChange(
+  { run, server, basis, machine, emit }: Pick<LaunchedServerOptions, 'run' | 'server' | 'basis' | 'machine' | 'emit'>,
+  record: LaunchRecord,
+  verified: VerifiedLaunch,
+): Promise<void> {
+  const shelf = openBook(run.serverFolder, server.name, NOTHING_KEPT);
+  const before = await rememberSeen({ shelf, machine, engine: basis.engine }, record, verified);
+  if (before === undefined) return;
+  const change = compareSeen(before, seenOf(record, verified), (flags) => planOf(basis, flags)?.prediction.poolTokens);
+  if (change === undefined || change.levers.length < 2) return;
+  const facts = { launch: record.n, before: before.n, levers: change.levers.length, says: change.lines.join('\n') };
+  emit({ kind: 'launch.compared', subject: server.name, facts });
 }
 
 function factsOf({ kvType, poolTokens, freeAfterGraphsGiB, maxRunningRequests, predicted, warnings }: VerifiedLaunch): Facts {

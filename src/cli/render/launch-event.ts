@@ -26,6 +26,8 @@ export function renderLaunch(
       return `${launch} ${describeVerified(facts)}`;
     case 'launch.changed':
       return `${launch} next, with ${text('changes')}: ${text('because')}${describePredicted(facts)}`;
+    case 'launch.compared':
+      return `${subject}: ${text('says').split('\n').join('\n  ')}`;
     case 'launch.given-up':
       return `${subject}: given up after ${text('launches')} launches, ${text('because')}`;
     case 'launch.memory-held':

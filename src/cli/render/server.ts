@@ -27,7 +27,7 @@ export function renderServerVerify({ servers }: ServerVerifyReport): string {
   return servers.flatMap(renderVerified).join('\n');
 }
 
-function renderVerified({ name, launch, pid, baseUrl, log, verdict, verified, unverified }: VerifiedServer): string[] {
+function renderVerified({ name, launch, pid, baseUrl, log, verdict, verified, change, unverified }: VerifiedServer): string[] {
   if (verdict === undefined) return [`${name}  was not launched yet:  aerie server start`];
   const { state, phase } = verdict;
   return [
@@ -35,6 +35,7 @@ function renderVerified({ name, launch, pid, baseUrl, log, verdict, verified, un
     ...(verdict.cause === 'none' ? [] : renderCause(verdict)),
     ...(unverified === '' ? [] : [`  NOT KNOWN  what it really is: ${unverified}`]),
     ...(verified === undefined ? [] : renderFound(verified)),
+    ...(change === undefined ? [] : change.lines.map((line) => `  change     ${line}`)),
     `  log        ${log}`,
   ];
 }

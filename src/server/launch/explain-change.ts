@@ -138,7 +138,7 @@ function separationOf(
   const grown = isKvBack ? (bytesFactor ?? 0) * before.verified.poolTokens : after.verified.poolTokens;
   const pool = predictPool?.(flags) ?? grown;
   const taken = back.map(({ name, from }) => `${name} ${from === undefined ? 'left out' : `= ${sayValue(from)}`}`).join(' and ');
-  const because = `The launch "${after.name}" with ${taken}, under the same load and once as many requests have ended as run.${pool > 0 ? expectation(before, pool, back) : ''}`;
+  const because = `"${after.name}" with ${taken}, under the same load and once as many requests have ended as run.${pool > 0 ? expectation(before, pool, back) : ''}`;
   return { flags, env: environmentOf(after, back), because };
 }
 

@@ -10,6 +10,7 @@ import { readText } from '../../host/read-text.ts';
 import type { GpuReading, ProcessIdentity } from '../../machine/machine.ts';
 import { replaceFile } from '../../shard/durable-file.ts';
 import { ensureFolder } from '../../shard/durable-folder.ts';
+import type { LoadSeen } from './changed-launch.ts';
 import type { Flags, LaunchTry } from '../recovery/recovery.ts';
 import type { KeptChanges } from '../recovery/kept-changes.ts';
 
@@ -35,6 +36,19 @@ export interface LaunchRecord {
   readonly answered: number;
 }
 
+/** What a launch was when it had come up, and how it worked. */
+export interface SeenLaunch {
+  readonly n: number;
+  readonly flags: Flags;
+  readonly env: Readonly<Record<string, string>>;
+  readonly kvType: { readonly type: string; readonly bits?: number };
+  /** 0 = unknown. */
+  readonly poolTokens: number;
+  readonly freeAfterGraphsGiB?: number;
+  /** Means of its time at work, from its log; absent: it has not worked, or is at it. */
+  readonly load?: LoadSeen;
+}
+
 export interface ServerBook {
   readonly v: 1;
   readonly launches: number;
@@ -49,6 +63,8 @@ export interface ServerBook {
   /** The last try has not been answered yet: what follows it is still to be decided. */
   readonly isPending: boolean;
   readonly kept: KeptChanges;
+  /** The last verified launches that differ, oldest first. */
+  readonly seen?: readonly SeenLaunch[];
 }
 
 /** Enough for the tries of a bad night; what is older says nothing about the next launch. */
