@@ -40,7 +40,7 @@ export const ASKED_FOR = [
     feature: 'ids from SGLang too, prompt ids included, text only as a fallback that says so',
     asked: 'SGLang 18378, 30917',
     verdict: 'yes',
-    notYet: 'a live SGLang or vLLM; ids of SGLang before 0.5.13',
+    notYet: 'a live SGLang or vLLM; ids of SGLang before 0.5.4',
     proofs: [
       test(
         'src/engine/chat-completion.test.ts',
@@ -67,7 +67,7 @@ export const ASKED_FOR = [
     feature: 'a work-conserving scheduler: least loaded, circuit breaker, drain, re-admission, adaptive concurrency',
     asked: 'speculators 510, 1037',
     verdict: 'partly',
-    notYet: 'adaptive concurrency; load in tokens instead of requests; long prompts first',
+    notYet: 'concurrency that follows the measured speed; load in tokens instead of requests; long prompts first',
     proofs: [
       test(
         'src/fleet/fleet.test.ts',

@@ -28,9 +28,12 @@ export const DRIVING = [
   {
     feature: 'adaptive concurrency',
     peers: 'no | no (a sweep by hand, its pull request 1037) | no | no | no | no | no',
-    verdict: 'not yet',
-    what: '`in-flight` is a number',
-    proofs: [],
+    verdict: 'partly',
+    what: '`in-flight: auto` follows what the KV pools hold at the mean length of the answers so far; it does not follow the measured speed',
+    proofs: [
+      test('src/generation/auto-gate.test.ts', 'the pools of the story: at least what was seen to run, and not twice as many'),
+      test(journey('auto-gate'), 'against a server with a known pool the gate follows it, and the requests follow the gate'),
+    ],
   },
   {
     feature: 'back-pressure, bounded memory',
