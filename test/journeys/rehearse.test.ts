@@ -9,7 +9,13 @@ import { aerie, makeProject, startAerie } from '../support/cli.ts';
 import { QUICK_PHASES, STORY_MACHINE } from '../support/launch-project.ts';
 
 /** 384 GB of host memory: no laptop has them, and a rehearsal does not ask. */
-const STORY = { tp: 8, 'kv-cache-dtype': 'bf16', 'enable-hierarchical-cache': true, 'hicache-size': 48 } as const;
+const STORY = {
+  'enable-some-rare-thing': true,
+  tp: 8,
+  'kv-cache-dtype': 'bf16',
+  'enable-hierarchical-cache': true,
+  'hicache-size': 48,
+} as const;
 
 function storyProject(fraction: number, attached?: object) {
   const project = makeProject();
@@ -100,6 +106,7 @@ describe('a rehearsal', () => {
     // Some per cent of what was seen: the weights are counted, free memory is estimated.
     expect(Math.abs(poolTokens / 159_277 - 1)).toBeLessThan(0.05);
     expect(assumed.join('\n')).toContain('cannot surprise aerie plan');
+    expect(assumed).toContain('s: without enable-some-rare-thing, which the lookalike does not know');
     project.expectNothingLeft();
   });
 

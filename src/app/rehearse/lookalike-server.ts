@@ -11,6 +11,7 @@ import { findGpu } from '../../capacity/gpus.ts';
 import type { Gpu } from '../../capacity/gpu.ts';
 import { findKnownModel } from '../../capacity/known-models.ts';
 import { type Plan, planLaunch } from '../../capacity/plan-launch.ts';
+import { runCommand } from '../../host/commands.ts';
 import type { Host } from '../../host/host.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { parseGiven } from '../../server/recovery/changes.ts';
@@ -20,6 +21,7 @@ import type { OperationContext } from '../context.ts';
 import { obtainModelFiles } from '../plan/model-files.ts';
 import { obtainShape } from '../plan/obtain-shape.ts';
 import { recallLaunches } from '../plan/remembered.ts';
+import { findRareFlags } from './rare-flags.ts';
 import { rehearsalMachine } from './rehearsal-machine.ts';
 
 export interface LookalikeServer {
@@ -52,6 +54,8 @@ const NVIDIA_SMI = fileURLToPath(new URL('../../programs/lookalike-nvidia-smi.js
 const ASSUMED_GPU = 'RTX PRO 6000';
 /** What a driver keeps of a card that nobody uses. */
 const DRIVER_MIB = 4;
+/** A program of its own, started on a busy machine. */
+const HELP_MS = 60_000;
 /** Host memory of the lookalike where nobody says it: more than any hierarchical cache asks for. */
 const PLENTY_GIB = 2 ** 20;
 /** Where a server listens and where its ranks meet: a real one may be there. */
@@ -74,20 +78,28 @@ export async function prepareLookalike(request: LookalikeRequest, context: Opera
   };
   const scenarioPath = join(folder, 'scenario.json');
   await writeFile(scenarioPath, JSON.stringify({ answerTokens: answerTokensOf(request.lengths), ...scenario, machine }));
+  const words = ['--as', `${server.engine}@${launch.version}`];
+  const help = await runCommand({
+    ...{ file: process.execPath, args: [ENGINE, ...words, '--', '--help'], env: context.host.env, timeoutMs: HELP_MS },
+  });
+  const rare = help.kind === 'ended' ? findRareFlags(server, help.stdout) : [];
   const { apiKeyName: _, ...open } = server;
   const spec: ServerSpec = {
     ...open,
     gpu: gpu.name,
     engineVersion: launch.version,
-    flags: Object.fromEntries(Object.entries(server.flags).filter(([name]) => !PLACES.test(name))),
+    flags: Object.fromEntries(Object.entries(server.flags).filter(([name]) => !PLACES.test(name) && !rare.includes(name))),
     ...{ port: 0, setup: [], env: {}, workdir: folder, log: '' },
-    command: `${quoteShell(process.execPath)} ${quoteShell(ENGINE)} --as ${server.engine}@${launch.version} --scenario ${quoteShell(scenarioPath)} --clock-rate ${rate} --`,
+    command: `${quoteShell(process.execPath)} ${quoteShell(ENGINE)} ${words.join(' ')} --scenario ${quoteShell(scenarioPath)} --clock-rate ${rate} --`,
   };
   const hostMemoryGiB = typeof machine.hostMemoryGiB === 'number' ? machine.hostMemoryGiB : PLENTY_GIB;
   return {
     ...{ spec, gpus, gpu, version: launch.version },
     machine: rehearsalMachine(context.host, { env, hostMemoryGiB }),
-    assumed: assumedOf(request, known, recalled, given),
+    assumed: [
+      ...rare.map((flag) => `${server.name}: without ${flag}, which the lookalike does not know`),
+      ...assumedOf(request, known, recalled, given),
+    ],
   };
 }
 
