@@ -12,7 +12,7 @@ const { clock } = nodeHost();
 const RULE = { forbid: { 'kv-cache': 'below-16-bit' }, because: 'x', by: 'y' };
 
 function outcomeOf({ because, by }: PolicyRule): RuleOutcome {
-  return { rule: 'forbid', because, by, launches: [], records: 0, prompts: 0, tokens: 0, partitions: [] };
+  return { rule: 'forbid', because, by, launches: [], records: 0, prompts: 0, tokens: 0, partitions: [], unkept: [] };
 }
 
 function makeFolder(requests: Readonly<Record<string, string>> = {}): string {

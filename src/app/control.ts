@@ -31,8 +31,8 @@ export interface Watching {
   readonly folder: string;
   readonly clock: Pick<Clock, 'sleep'>;
   readonly signal: AbortSignal;
-  /** Carries the rule out; what it throws is the answer too. */
-  readonly onRule: (rule: PolicyRule) => Promise<RuleOutcome>;
+  /** Carries the rule out; what it throws is the answer too. undefined: it was not done, and whoever asks may do it. */
+  readonly onRule: (rule: PolicyRule) => Promise<RuleOutcome | undefined>;
 }
 
 /** The worker's side: looks once a second until the signal aborts. One request at a time, the oldest first. */
@@ -42,15 +42,16 @@ export async function watchControl({ folder, clock, signal, onRule }: Watching):
     for (const name of await openRequests(control)) {
       if (signal.aborted) return;
       const answer = await carryOut(join(control, name), onRule);
-      await putWhole(control, doneOf(name), answer);
+      if (answer !== undefined) await putWhole(control, doneOf(name), answer);
     }
     await clock.sleep(LOOK_EVERY_MS, signal);
   }
 }
 
-async function carryOut(path: string, onRule: Watching['onRule']): Promise<RuleAnswer> {
+async function carryOut(path: string, onRule: Watching['onRule']): Promise<RuleAnswer | undefined> {
   try {
-    return { ok: true, outcome: await onRule(readRule(JSON.parse(await readText(path, MOST_BYTES)) as unknown)) };
+    const outcome = await onRule(readRule(JSON.parse(await readText(path, MOST_BYTES)) as unknown));
+    return outcome === undefined ? undefined : { ok: true, outcome };
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     return { ok: false, message, remedy: (thrown instanceof AerieError ? thrown.detail.remedy : undefined) ?? '' };

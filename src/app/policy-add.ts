@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { AerieError } from '../base/errors.ts';
-import type { Event } from '../base/events.ts';
+import type { Event, Happening } from '../base/events.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
 import { type HeldRun, holdRun } from '../ledger/sqlite/worker-lock.ts';
 import { openRunLog } from '../observe/run-log.ts';
@@ -68,8 +68,8 @@ async function addAlone(run: RunSpec, written: object, context: OperationContext
         }
       };
       tell(events);
-      await keepRule(rule, { run, ledger, context, emit: (happening) => tell(ledger.emit([happening])) });
-      return outcome;
+      const emit = (happening: Happening) => tell(ledger.emit([happening]));
+      return { ...outcome, unkept: await keepRule(rule, { run, ledger, context, emit }) };
     } finally {
       log.close();
       ledger.close();

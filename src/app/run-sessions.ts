@@ -9,6 +9,7 @@ import type { Endpoint } from '../server/endpoint.ts';
 import type { Provenance } from '../shard/record.ts';
 import type { RunSpec } from '../spec/run.ts';
 import { watchControl } from './control.ts';
+import { plantCrash } from './crash-points.ts';
 import { applyRule } from './policy/apply-rule.ts';
 import { findBroken } from './policy/judge-launches.ts';
 import { keepRule } from './policy/keep-rule.ts';
@@ -55,6 +56,7 @@ export async function workUnderRules(job: Job): Promise<Worked> {
     }
   } finally {
     over.abort();
+    desk.close();
     await watching;
   }
 }
@@ -63,10 +65,10 @@ export async function workUnderRules(job: Job): Promise<Worked> {
 async function carryOut({ rule, answer, refuse }: RuleRequest, { run, ledger, context, emit, onEvents }: Job): Promise<void> {
   try {
     ledger.releaseLeases();
-    const { outcome, events } = applyRule(rule, ledger);
+    const at = plantCrash(context.host);
+    const { outcome, events } = applyRule(rule, ledger, () => at('after-rule'));
     onEvents(events);
-    await keepRule(rule, { run, ledger, context, emit });
-    answer(outcome);
+    answer({ ...outcome, unkept: await keepRule(rule, { run, ledger, context, emit }) });
   } catch (thrown) {
     refuse(thrown);
   }

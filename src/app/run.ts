@@ -15,6 +15,7 @@ import { describeSampling } from './describe-sampling.ts';
 import { findRun } from './find-run.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
 import { withdrawBroken } from './policy/apply-rule.ts';
+import { keepAddedRules } from './policy/keep-rule.ts';
 import { markNewAttempts, type NewAttempts, NO_NEW_ATTEMPTS, parseRedo, type RedoTargets } from './redo.ts';
 import { openRunFolder } from './run-folder.ts';
 import { planLaunches } from './servers/plan-launches.ts';
@@ -133,6 +134,7 @@ async function work(job: Job, isNew: boolean, argument: string): Promise<RunRepo
   const startedMs = clock.elapsed();
   const released = ledger.releaseLeases();
   onEvents(withdrawBroken(job.policy(), ledger));
+  await keepAddedRules(job);
   const doneBefore = countDone(ledger.partitions());
   const redoing = ledger.partitions().reduce((sum, partition) => sum + partition.redoing, 0);
   const facts = { folder: run.folder, done: doneBefore + redoing, released, aerie: AERIE_VERSION };

@@ -8,6 +8,7 @@ import type { Ledger, Withdrawal, WithdrawnPart } from '../../ledger/ledger.ts';
 import { describeRule } from '../../spec/policy.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import { findBroken } from './judge-launches.ts';
+import type { UnkeptRule } from './keep-rule.ts';
 
 /** What a rule did; plain data, because one process tells it to another. */
 export interface RuleOutcome {
@@ -20,6 +21,8 @@ export interface RuleOutcome {
   readonly prompts: number;
   readonly tokens: number;
   readonly partitions: readonly WithdrawnPart[];
+  /** Servers whose flags no change makes keep it. */
+  readonly unkept: readonly UnkeptRule[];
 }
 
 export interface AppliedRule {
@@ -80,6 +83,6 @@ function outcomeOf(rule: PolicyRule, broken: ReturnType<typeof findBroken>, with
   return {
     ...{ rule: describeRule(rule), because: rule.because, by: rule.by },
     launches: broken.map(({ launch, because }) => ({ launch: launch.id, server: launch.server, because })),
-    ...{ records, prompts, tokens, partitions },
+    ...{ records, prompts, tokens, partitions, unkept: [] },
   };
 }

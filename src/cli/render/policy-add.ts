@@ -14,10 +14,14 @@ export function renderPolicyAdd(report: PolicyAddReport): string {
   else if (partitions.length === 0) lines.push('withdrawn  nothing: these launches had no record');
   else if (partitions.length > 1)
     lines.push(`in all     ${countOf(records, 'record')}, ${countOf(prompts, 'prompt')}, ${countOf(tokens, 'token')}`);
-  lines.push(
-    report.byWorker
-      ? `next       aerie status ${report.folder}   the worker goes on under the rule`
-      : `next       aerie run ${report.folder}   with servers that keep the rule`,
-  );
+  for (const { server, because: why } of report.unkept) lines.push(`not kept   by ${server}: ${why}`);
+  lines.push(`next       ${sayNext(report)}`);
   return lines.join('\n');
+}
+
+function sayNext({ unkept, byWorker, folder }: PolicyAddReport): string {
+  if (unkept.length > 0)
+    return `change flags: in the run file, then aerie run ${folder}   it is refused until they keep the rule`;
+  if (byWorker) return `aerie status ${folder}   the worker goes on under the rule`;
+  return `aerie run ${folder}   with servers that keep the rule`;
 }

@@ -16,15 +16,16 @@ import type { LiveVerdict } from '../../diagnosis/live/look.ts';
 import type { ProcessIdentity } from '../../machine/machine.ts';
 import type { LaunchedProcess } from '../launched-process.ts';
 import { launchKey } from '../recovery/changes.ts';
-import type { Env, Flags, LaunchTry } from '../recovery/recovery.ts';
+import type { Env, LaunchTry } from '../recovery/recovery.ts';
 import { portIn } from '../../engine/launching.ts';
+import { sayChanged } from './book-under-rule.ts';
 import { beginLaunch, findFreePort, LOOPBACK } from './begin-launch.ts';
 import { findStarted, findToStop } from './find-started.ts';
 import type { LaunchRecord, ServerBook } from './launch-book.ts';
 import { LaunchedEngine } from './launched-engine.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { awaitFreeMemory, describeLeft, endLaunch, lookAtMemory } from './make-room.ts';
-import { decideNext, keepRule, type Next, wantedOf } from './next-launch.ts';
+import { decideNext, keepAddedRule, keepRule, type Next, type Wanted, wantedOf } from './next-launch.ts';
 import { runPreflight } from './run-preflight.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 
@@ -45,6 +46,10 @@ export class EngineLauncher {
 
   constructor(options: LauncherOptions) {
     this.#options = options;
+  }
+
+  get name(): string {
+    return this.#options.name;
   }
 
   /** The launch that this worker watches. */
@@ -87,6 +92,17 @@ export class EngineLauncher {
   /** A rule that came later: the next `launch()` keeps it. Returns why no flag can, '' where one does. */
   keepRule(rule: PolicyRule): Promise<string> {
     return keepRule(this.#options, rule);
+  }
+
+  /** The same at a start, for a rule that the ledger has; a rule that the book has seen changes nothing. */
+  keepAddedRule(rule: PolicyRule): Promise<void> {
+    return keepAddedRule(this.#options, rule);
+  }
+
+  /** Throws `policy.forbids` where the next launch would break a rule in force; looks at nothing that runs. */
+  async refuseForbidden(): Promise<void> {
+    const { shelf, policyRefuses } = this.#options;
+    policyRefuses(wantedOf(this.#options, await shelf.read()).flags);
   }
 
   /** Ends the launch that the book knows, whoever watched it. */
@@ -142,19 +158,14 @@ export class EngineLauncher {
     return verdict;
   }
 
-  async #adopt(
-    book: ServerBook,
-    record: LaunchRecord,
-    wanted: { readonly flags: Flags; readonly env: Env },
-  ): Promise<LaunchedProcess | undefined> {
+  async #adopt(book: ServerBook, record: LaunchRecord, wanted: Wanted): Promise<LaunchedProcess | undefined> {
     const { engine, shelf } = this.#options;
     if (launchKey(engine, record.flags, record.env) === launchKey(engine, wanted.flags, wanted.env)) {
       await shelf.write(book);
       this.#tell('launch.adopted', record, { pid: record.identity?.pid ?? 0, port: record.port, log: record.logPath });
       return this.#watch(book, record);
     }
-    const because = 'the run file has other flags now';
-    this.#tell('launch.ended', record, { how: because });
+    this.#tell('launch.ended', record, { how: sayChanged(record, wanted.byRule) });
     await endLaunch(this.#options, record);
     const { current: _, ...without } = book;
     await shelf.write(without);

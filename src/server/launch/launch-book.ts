@@ -65,6 +65,8 @@ export interface ServerBook {
   readonly kept: KeptChanges;
   /** The last verified launches that differ, oldest first. */
   readonly seen?: readonly SeenLaunch[];
+  /** Rules that came later and have been looked at for this server, each in its own words. */
+  readonly rules?: readonly string[];
 }
 
 /** Enough for the tries of a bad night; what is older says nothing about the next launch. */

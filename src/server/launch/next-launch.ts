@@ -7,9 +7,9 @@ import type { PolicyRule } from '../../spec/run.ts';
 import { applyChanges, describeChange, launchKey } from '../recovery/changes.ts';
 import { decideRecovery } from '../recovery/decide-recovery.ts';
 import { describeRecovery } from '../recovery/describe-recovery.ts';
-import { keepChanges, planFlags } from '../recovery/kept-changes.ts';
+import { keepChanges, type KeptChange, planFlags } from '../recovery/kept-changes.ts';
 import type { Env, Flags, RecoveryLimits, RecoveryStep } from '../recovery/recovery.ts';
-import { withoutLever } from '../recovery/without-lever.ts';
+import { bookUnderRule, isNoted, noteRule } from './book-under-rule.ts';
 import type { ServerBook } from './launch-book.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 
@@ -20,9 +20,15 @@ export interface Next {
   readonly book: ServerBook;
 }
 
-export function wantedOf({ given, env }: LauncherOptions, book: ServerBook): Next {
+export interface Wanted extends Next {
+  /** What rules have changed of what the person wrote. */
+  readonly byRule: readonly KeptChange[];
+}
+
+export function wantedOf({ given, env }: LauncherOptions, book: ServerBook): Wanted {
   const planned = planFlags({ given, env, kept: book.kept });
-  return { flags: planned.flags, env: planned.env, book };
+  const byRule = planned.applied.filter(({ by }) => by === 'policy');
+  return { flags: planned.flags, env: planned.env, book, byRule };
 }
 
 /** What the last launch came to decides, unless the person has written something else since. Throws `server.gave-up`. */
@@ -87,16 +93,20 @@ async function gaveUp({ name, emit, shelf }: LauncherOptions, step: RecoveryStep
  * '' where one can.
  */
 export async function keepRule(options: LauncherOptions, rule: PolicyRule): Promise<string> {
-  const { shelf, given, engine, policy, basis, limits, version, name, emit } = options;
+  const { shelf, name, emit } = options;
+  const before = await shelf.read();
+  const { book, changed, cannot } = bookUnderRule(rule, before, wantedOf(options, before).flags, options);
+  if (changed !== undefined) emit({ kind: 'launch.changed', subject: name, facts: changed });
+  await shelf.write(book);
+  return cannot;
+}
+
+/** At a start: a rule that is in the ledger already, and that a death may have kept from the book. */
+export async function keepAddedRule(options: LauncherOptions, rule: PolicyRule): Promise<void> {
+  const { shelf } = options;
   const book = await shelf.read();
-  const { flags } = wantedOf(options, book);
-  const asked = { engine, version: version(), flags, rule, policy: policy(), basis: basis(), limits: limits() };
-  const without = withoutLever(asked);
-  if ('cannot' in without) return without.cannot;
-  const { changes, because, predicted } = without;
-  if (changes.length === 0) return '';
-  await shelf.write({ ...book, kept: keepChanges({ engine, kept: book.kept, given, changes, by: 'policy' }) });
-  const facts = { launch: book.launches + 1, because, changes: changes.map(describeChange).join(', '), ...predicted };
-  emit({ kind: 'launch.changed', subject: name, facts });
-  return '';
+  if (isNoted(rule, book)) return;
+  // Nothing was launched before the rule came: what the file says is a person's, and is judged as it stands.
+  if (book.launches === 0) await shelf.write(noteRule(rule, book));
+  else await keepRule(options, rule);
 }
