@@ -40,6 +40,7 @@ describe('readRunFile', () => {
       pricePerHour: 0,
       file: '/p/run.yaml',
       folder: '/p/runs/r',
+      serverFolder: '/p/runs/r',
       text: SMALLEST,
     });
   });

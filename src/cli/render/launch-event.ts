@@ -25,7 +25,7 @@ export function renderLaunch(
     case 'launch.verified':
       return `${launch} ${describeVerified(facts)}`;
     case 'launch.changed':
-      return `${launch} next, with ${text('changes')}: ${text('because')}${describePredicted(facts)}`;
+      return `${launch} next, with ${text('changes')}: ${withoutChange(text('because'), text('changes'))}${describePredicted(facts)}`;
     case 'launch.compared':
       return `${subject}: ${text('says').split('\n').join('\n  ')}`;
     case 'launch.given-up':
@@ -47,6 +47,11 @@ function describeVerified(facts: Facts): string {
   if (Number(facts['freeAfterGraphsGiB'] ?? 0) > 0) parts.push(`${Number(facts['freeAfterGraphsGiB']).toFixed(2)} GiB left`);
   if (facts['predictedTokens'] !== undefined) parts.push(`${formatCount(Number(facts['predictedTokens']))} were predicted`);
   return `verified: ${parts.join(', ')}`;
+}
+
+/** The reason names the change too, between the cause and its figures. */
+function withoutChange(because: string, changes: string): string {
+  return because.replace(`: ${changes};`, ';');
 }
 
 function describePredicted(facts: Facts): string {
