@@ -40,7 +40,10 @@ proves(
     // It was at work when it died: what was answered before stays, what was in flight is asked again.
     const lives = [...new Set(project.journal().map(({ life }) => life))];
     expect(lives).toHaveLength(2);
-    expect(project.journal().some((line) => line.life === lives[0] && line.event === 'answered')).toBe(true);
+    const ofFirst = project.journal().filter(({ life }) => life === lives[0]);
+    const answered = ofFirst.filter(({ event }) => event === 'answered').length;
+    expect(answered).toBeGreaterThan(0);
+    expect(ofFirst.filter(({ event }) => event === 'received').length).toBeGreaterThan(answered + 1); // several were in flight
 
     expect(eventsOf(project, 'verdict.given').map(({ facts }) => facts)).toMatchObject([
       { launch: 1, state: 'crashed', phase: 'serving', cause: 'runtime-oom-activation' },
@@ -61,6 +64,9 @@ proves(
     expect(first.stderr).toContain('launch 2 next, with max-running-requests default → 256');
     const told = await project.aerie('status', 'run.yaml');
     expect(told.code).toBe(0);
+    expect(told.stdout).toMatch(/launch 1 is crashed in serving: .*\(runtime-oom-activation, high\)/);
+    expect(told.stdout).toContain('launch 2 next, with max-running-requests default → 256');
+    expect(told.stdout).toContain(`lives      s: launch 2, pid ${project.book().current?.identity?.pid},`);
 
     // A person's edit: another fraction, and more prompts.
     const partitions = [
@@ -70,6 +76,7 @@ proves(
     project.change({ flags: STORY_FLAGS, run: { partitions } });
     const second = await neverTwoEngines(project, project.aerie('run', 'run.yaml'));
     expect(second.code, second.stderr).toBe(0);
+    expect(second.stderr).toContain('s: launch 2 is ended, because the run file has other flags now');
     expectAnsweredOnce(project, { B1: B1.length, B2: B2.length });
     expect(eventsOf(project, 'launch.verified').at(-1)?.facts).toMatchObject({
       launch: 3,

@@ -63,7 +63,6 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'run.stopped':
     case 'server.stopped':
     case 'launch.recorded':
-    case 'launch.ended':
       return undefined;
     default:
       return renderLaunch(kind, subject, facts);

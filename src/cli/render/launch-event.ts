@@ -4,11 +4,10 @@ import { formatCount } from '../../base/units.ts';
 
 type LaunchKind = Extract<EventKind, `launch.${string}` | `verdict.${string}`>;
 
-export function renderLaunch(
-  kind: Exclude<LaunchKind, 'launch.recorded' | 'launch.ended'>,
-  subject: string,
-  facts: Facts,
-): string {
+/** A verdict has told the ends that came by themselves, and `server stop` tells its own. */
+const TOLD_ELSEWHERE = /^(?:(?:crashed|hung|stopped|absent): |stopped by a person$)/;
+
+export function renderLaunch(kind: Exclude<LaunchKind, 'launch.recorded'>, subject: string, facts: Facts): string | undefined {
   const text = (key: string) => String(facts[key] ?? '');
   const launch = `${subject}: launch ${text('launch')}`;
   switch (kind) {
@@ -28,6 +27,8 @@ export function renderLaunch(
       return `${launch} next, with ${text('changes')}: ${withoutChange(text('because'), text('changes'))}${describePredicted(facts)}`;
     case 'launch.compared':
       return `${subject}: ${text('says').split('\n').join('\n  ')}`;
+    case 'launch.ended':
+      return TOLD_ELSEWHERE.test(text('how')) ? undefined : `${launch} is ended, because ${text('how')}`;
     case 'launch.given-up':
       return `${subject}: given up after ${text('launches')} launches, ${text('because')}`;
     case 'launch.memory-held':
