@@ -88,6 +88,7 @@ describe.runIf(process.platform === 'linux')('leftovers', () => {
     expect((await project.aerie('server', 'stop', 'run.yaml')).code).toBe(0);
 
     if (canUnshare) await holdFromOutside(project);
+    project.change({ run: {} }); // and all the patience that there usually is
     await holdAsZombie(project);
   });
 });
