@@ -121,8 +121,16 @@ export const INVARIANTS = {
     because: 'ssh sessions end.',
   },
   'engine:no-orphan': {
-    promise: 'An engine that Aerie started ends when Aerie ends, however Aerie ends.',
+    promise: 'The embedded engine ends when Aerie ends, however Aerie ends.',
     because: 'A leftover holds the memory that the next launch needs.',
+  },
+  'launch:one-at-a-time': {
+    promise: 'A server that Aerie launched is found again after any kill of Aerie: never do two launches of it live.',
+    because: 'Two of them share the memory of the GPUs, and both die of it; one that is forgotten costs money.',
+  },
+  'launch:strangers-are-safe': {
+    promise: 'Nothing is ended that Aerie did not start, except the one process that a person names with --kill-holder.',
+    because: 'GPUs are shared, and the memory in the way may be a colleague’s night.',
   },
   'export:whole-or-absent': {
     promise: 'An export folder is whole or absent, and holds nothing but data files that trainers accept.',

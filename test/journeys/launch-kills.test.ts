@@ -1,6 +1,6 @@
 /** Aerie is killed at any moment of a server's life: the next command finds the server, or what was decided, and goes on; never two engines. */
 import { existsSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { proves } from '../proves.ts';
 import { isAlive, until } from '../support/child-processes.ts';
 import type { StartedCli } from '../support/cli.ts';
@@ -51,39 +51,51 @@ describe.runIf(process.platform === 'linux')('Aerie is killed', () => {
     expect(livingOf(project)).toEqual([]);
   });
 
-  test('between its verdict and the relaunch, and before it: what was decided is done once', async () => {
-    const project = await launchProject({ prompts: 24, scenario: SLOW, run: { sampling: SAMPLING } });
-    endsWithTheTest(project);
-    const last = await neverTwoEngines(project, dieAndBeKilled(project));
-    expect(last.code, last.stderr).toBe(0);
-    expectAnsweredOnce(project, { B1: 24 });
-    expect(project.book()).toMatchObject({ launches: 2 });
-    expect(eventsOf(project, 'launch.started').map(({ facts }) => facts['launch'])).toEqual([1, 2]);
-    expect(lives(project)).toBe(2);
-  });
+  proves(
+    'launch:one-at-a-time',
+    'between its verdict and the relaunch, and before it: what was decided is done once',
+    async () => {
+      const project = await launchProject({ prompts: 24, scenario: SLOW, run: { sampling: SAMPLING } });
+      endsWithTheTest(project);
+      const last = await neverTwoEngines(project, dieAndBeKilled(project));
+      expect(last.code, last.stderr).toBe(0);
+      expectAnsweredOnce(project, { B1: 24 });
+      expect(project.book()).toMatchObject({ launches: 2 });
+      expect(eventsOf(project, 'launch.started').map(({ facts }) => facts['launch'])).toEqual([1, 2]);
+      expect(lives(project)).toBe(2);
+    },
+  );
 
-  test('while it ends a hung server, which the next one ends first; and Ctrl-C in the pause before a relaunch starts nothing', async () => {
-    const scenario = { ...SLOW, ignoresSigterm: true, hangsUnlessEnv: 'NCCL_P2P_DISABLE' };
-    const project = await launchProject({ prompts: 12, scenario, run: { sampling: SAMPLING } });
-    endsWithTheTest(project);
-    const last = await neverTwoEngines(project, hangAndBeKilled(project));
-    expect(last.code, last.stderr).toBe(0);
-    expectAnsweredOnce(project, { B1: 12 });
-    expect(eventsOf(project, 'launch.started').map(({ facts }) => facts['launch'])).toEqual([1, 2, 3]);
-  });
+  proves(
+    'launch:one-at-a-time',
+    'while it ends a hung server, which the next one ends first; and Ctrl-C in the pause before a relaunch starts nothing',
+    async () => {
+      const scenario = { ...SLOW, ignoresSigterm: true, hangsUnlessEnv: 'NCCL_P2P_DISABLE' };
+      const project = await launchProject({ prompts: 12, scenario, run: { sampling: SAMPLING } });
+      endsWithTheTest(project);
+      const last = await neverTwoEngines(project, hangAndBeKilled(project));
+      expect(last.code, last.stderr).toBe(0);
+      expectAnsweredOnce(project, { B1: 12 });
+      expect(eventsOf(project, 'launch.started').map(({ facts }) => facts['launch'])).toEqual([1, 2, 3]);
+    },
+  );
 
-  test('in a setup line, and the launch is not wanted any more: stop ends it, and no engine comes of it', async () => {
-    const project = await launchProject({ server: { setup: [GATE] } });
-    endsWithTheTest(project);
-    const worker = project.start('server', 'start', 'run.yaml');
-    await until(() => existsSync(project.path('begun')));
-    await kill(worker);
-    const stopped = await project.aerie('server', 'stop', 'run.yaml');
-    expect(stopped.code, stopped.stdout).toBe(0);
-    expect(livingOf(project)).toEqual([]);
-    project.write('go', '');
-    expect(project.book()).not.toHaveProperty('current');
-  });
+  proves(
+    'launch:one-at-a-time',
+    'in a setup line, and the launch is not wanted any more: stop ends it, and no engine comes of it',
+    async () => {
+      const project = await launchProject({ server: { setup: [GATE] } });
+      endsWithTheTest(project);
+      const worker = project.start('server', 'start', 'run.yaml');
+      await until(() => existsSync(project.path('begun')));
+      await kill(worker);
+      const stopped = await project.aerie('server', 'stop', 'run.yaml');
+      expect(stopped.code, stopped.stdout).toBe(0);
+      expect(livingOf(project)).toEqual([]);
+      project.write('go', '');
+      expect(project.book()).not.toHaveProperty('current');
+    },
+  );
 });
 
 async function liveThroughKills(project: LaunchProject): Promise<void> {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { proves } from '../proves.ts';
 import { childrenOf, isAlive } from '../support/child-processes.ts';
 import { MAIN } from '../support/cli.ts';
 import {
@@ -67,30 +68,34 @@ describe.runIf(process.platform === 'linux')('leftovers', () => {
     expect(usedMiB(project)).toBe(free);
   });
 
-  test('memory of others: it is named, nothing is started on it, and only the process that is named is ended', async () => {
-    const project = await launchProject({ prompts: 4, clockRate: 40, run: { patience: '90s' } });
-    endsWithTheTest(project);
-    const stranger = await startStranger(project, { mib: [30_000] });
-    const bystander = await startStranger(project, { mib: [] });
-    const refused = await project.aerie('run', 'run.yaml');
-    expect(refused.code, refused.stderr).toBe(3);
-    expect(refused.stderr).toMatch(new RegExp(`GPU 0 has 30004 MiB in use, held by pid ${stranger} `));
-    const wrong = await project.aerie('run', 'run.yaml', '--kill-holder', String(bystander));
-    expect(wrong.code, wrong.stderr).toBe(3);
-    expect(wrong.stderr).toContain(`pid ${bystander}, which was named, holds no memory of a GPU and was left alone`);
-    expect([isAlive(stranger), isAlive(bystander)]).toEqual([true, true]);
-    expect(eventsOf(project, 'launch.started')).toEqual([]);
+  proves(
+    'launch:strangers-are-safe',
+    'memory of others: it is named, nothing is started on it, and only the process that is named is ended',
+    async () => {
+      const project = await launchProject({ prompts: 4, clockRate: 40, run: { patience: '90s' } });
+      endsWithTheTest(project);
+      const stranger = await startStranger(project, { mib: [30_000] });
+      const bystander = await startStranger(project, { mib: [] });
+      const refused = await project.aerie('run', 'run.yaml');
+      expect(refused.code, refused.stderr).toBe(3);
+      expect(refused.stderr).toMatch(new RegExp(`GPU 0 has 30004 MiB in use, held by pid ${stranger} `));
+      const wrong = await project.aerie('run', 'run.yaml', '--kill-holder', String(bystander));
+      expect(wrong.code, wrong.stderr).toBe(3);
+      expect(wrong.stderr).toContain(`pid ${bystander}, which was named, holds no memory of a GPU and was left alone`);
+      expect([isAlive(stranger), isAlive(bystander)]).toEqual([true, true]);
+      expect(eventsOf(project, 'launch.started')).toEqual([]);
 
-    const ended = await neverTwoEngines(project, project.aerie('run', 'run.yaml', '--kill-holder', String(stranger)));
-    expect(ended.code, ended.stderr).toBe(0);
-    expect([isAlive(stranger), isAlive(bystander)]).toEqual([false, true]);
-    expectAnsweredOnce(project, { B1: 4 });
-    expect((await project.aerie('server', 'stop', 'run.yaml')).code).toBe(0);
+      const ended = await neverTwoEngines(project, project.aerie('run', 'run.yaml', '--kill-holder', String(stranger)));
+      expect(ended.code, ended.stderr).toBe(0);
+      expect([isAlive(stranger), isAlive(bystander)]).toEqual([false, true]);
+      expectAnsweredOnce(project, { B1: 4 });
+      expect((await project.aerie('server', 'stop', 'run.yaml')).code).toBe(0);
 
-    if (canUnshare) await holdFromOutside(project);
-    project.change({ run: {} }); // and all the patience that there usually is
-    await holdAsZombie(project);
-  });
+      if (canUnshare) await holdFromOutside(project);
+      project.change({ run: {} }); // and all the patience that there usually is
+      await holdAsZombie(project);
+    },
+  );
 });
 
 /** Aerie in a pid namespace, the holder outside: nobody there can end it, so the operator is told whom to look for. */

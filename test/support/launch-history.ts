@@ -18,13 +18,6 @@ export function eventsOf({ runFolder }: Pick<LaunchProject, 'runFolder'>, kind?:
   return kind === undefined ? all : all.filter((event) => event.kind === kind);
 }
 
-/** The launches' events as short words, for a look at the order in which things happened. */
-export function launchKinds(project: Pick<LaunchProject, 'runFolder'>, kinds: readonly string[]): string[] {
-  return eventsOf(project)
-    .filter(({ kind }) => kinds.includes(kind))
-    .map(({ kind, facts }) => `${kind} ${facts['launch'] ?? ''}`.trim());
-}
-
 /** Pids of this project's engines: the front end of each, not its ranks and not the shell that waits for it. */
 export function enginesOf({ folder }: Pick<LaunchProject, 'folder'>): number[] {
   const found = processesOf((name) => {
