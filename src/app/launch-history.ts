@@ -6,7 +6,7 @@ import { NOTHING_KEPT } from '../server/recovery/kept-changes.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { isLaunched } from './server/choose-servers.ts';
-import { machineOf } from './servers/launched-server.ts';
+import { machineOf } from './servers/machine-of.ts';
 
 export interface LivingLaunch {
   readonly server: string;

@@ -71,7 +71,7 @@ test('what no flag and no second try can cure is given up with its reason, and a
   const ended = await project.aerie('run', 'run.yaml', '--json');
   expect(ended.code).toBe(5);
   const { error } = ended.json();
-  expect(error).toMatchObject({ code: 'server.gave-up', message: expect.stringContaining('given up after 1 launches') });
+  expect(error).toMatchObject({ code: 'server.gave-up', message: expect.stringContaining('given up after one launch') });
   expect(error?.evidence?.join('\n')).toContain('launch 1 (as given): crashed, never ready');
   expect(error?.evidence?.join('\n')).toContain(text);
   expect(enginesOf(project)).toEqual([]);

@@ -3,12 +3,13 @@
  * is real: processes, ports, signals, logs, the command line. Figures are those of Kimi-K2.5 on eight RTX PRO 6000.
  */
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { findKnownModel } from '../../src/capacity/known-models.ts';
 import { aerie, type CliResult, makeProject, type Project, startAerie, type StartedCli } from './cli.ts';
 import { installFakeNvidiaSmi } from './fake-nvidia-smi.ts';
-import { freePort, promptRow } from './lookalike-project.ts';
+import { promptRow } from './lookalike-project.ts';
 import { type JournalLine, readJournal } from './read-journal.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/programs/lookalike-engine.js', import.meta.url));
@@ -58,7 +59,7 @@ export interface LaunchProject extends Omit<Project, 'aerie' | 'start'> {
 export async function launchProject(request: LaunchRequest = {}): Promise<LaunchProject> {
   const project = makeProject();
   const { prompts = 12, engine = 'sglang', version = '0.5.8', clockRate = 20 } = request;
-  const port = await freePort();
+  const port = await quietPort();
   const journalPath = project.path('journal.jsonl');
   const cards = installFakeNvidiaSmi(project.folder, { count: request.gpus ?? 8, totalMiB: 97_887, baseMiB: 4 });
   const cacheFolder = project.path('cache');
@@ -108,4 +109,17 @@ export async function launchProject(request: LaunchRequest = {}): Promise<Launch
     journal: () => readJournal(journalPath),
     book: () => JSON.parse(readFileSync(project.path('runs/r/servers/s.json'), 'utf8')) as ReturnType<LaunchProject['book']>,
   };
+}
+
+/** Bound long after it is chosen, so below the ports that other tests' connections and listeners are given meanwhile. */
+async function quietPort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    await new Promise((resolve) => server.close(resolve));
+    if (isFree) return port;
+  }
 }

@@ -8,7 +8,7 @@ import type { RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { livingLaunches } from '../launch-history.ts';
 import { isLaunched } from '../server/choose-servers.ts';
-import { machineOf } from '../servers/launched-server.ts';
+import { machineOf } from '../servers/machine-of.ts';
 import { type DoctorCheck, fails, ok, warning } from './finding.ts';
 
 export async function checkLaunches(run: RunSpec, context: OperationContext): Promise<DoctorCheck[]> {

@@ -7,7 +7,8 @@ import type { OperationContext } from '../context.ts';
 import { policyInForce } from '../policy-in-force.ts';
 import { isLaunched } from '../server/choose-servers.ts';
 import { obtainBasis } from '../servers/launch-basis.ts';
-import { machineOf, openLauncher } from '../servers/launched-server.ts';
+import { openLauncher } from '../servers/launched-server.ts';
+import { machineOf } from '../servers/machine-of.ts';
 
 export interface KeepingRule {
   readonly run: RunSpec;

@@ -3,7 +3,7 @@ import { AerieError } from '../../base/errors.ts';
 import { dirname, join } from 'node:path';
 import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
-import { machineOf } from '../servers/launched-server.ts';
+import { machineOf } from '../servers/machine-of.ts';
 import { openBook } from '../../server/launch/launch-book.ts';
 import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';

@@ -7,7 +7,8 @@ import { findRun } from '../find-run.ts';
 import { policyInForce } from '../policy-in-force.ts';
 import { openRunFolder } from '../run-folder.ts';
 import { obtainBasis } from '../servers/launch-basis.ts';
-import { machineOf, openLauncher } from '../servers/launched-server.ts';
+import { openLauncher } from '../servers/launched-server.ts';
+import { machineOf } from '../servers/machine-of.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 
 export interface ServerStopReport {

@@ -20,7 +20,8 @@ import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
 import { rulesOf } from '../policy-in-force.ts';
 import { type LaunchBasis, obtainBasis, planOf } from '../servers/launch-basis.ts';
-import { machineOf, sentFlags } from '../servers/launched-server.ts';
+import { sentFlags } from '../servers/launched-server.ts';
+import { machineOf } from '../servers/machine-of.ts';
 import { secretsAtHand } from '../servers/secrets.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 

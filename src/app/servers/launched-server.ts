@@ -7,7 +7,6 @@ import type { Facts, Happening } from '../../base/events.ts';
 import { openRedactor } from '../../base/redact.ts';
 import type { Dialect, ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
-import { localMachine } from '../../machine/local/local-machine.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { LogFacts } from '../../diagnosis/log-facts.ts';
 import { EngineLauncher } from '../../server/launch/engine-launcher.ts';
@@ -42,10 +41,6 @@ export interface LaunchedServerOptions {
   readonly asked: () => { readonly inFlight: number; readonly answered: number };
   readonly signal: AbortSignal;
   readonly killHolder?: number;
-}
-
-export function machineOf(server: ServerSpec, { host, lab }: OperationContext): Machine {
-  return lab === undefined ? localMachine(host) : lab.machineOf(server);
 }
 
 export function openLauncher(options: LaunchedServerOptions): EngineLauncher {

@@ -16,7 +16,8 @@ import type { OperationContext } from '../context.ts';
 import { admitLaunch } from './admit-launch.ts';
 import { embeddedLaunch, obtainEmbeddedModel } from './embedded-server.ts';
 import type { LaunchBasis } from './launch-basis.ts';
-import { type LaunchedServerOptions, machineOf, openLauncher, rememberReady, verifyReady } from './launched-server.ts';
+import { type LaunchedServerOptions, openLauncher, rememberReady, verifyReady } from './launched-server.ts';
+import { machineOf } from './machine-of.ts';
 import { obtainTemplate } from './obtain-template.ts';
 import { launchEnvironment, redactError, secretHeaders } from './secrets.ts';
 

@@ -2,7 +2,7 @@
 import type { RunSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { type LaunchBasis, obtainBasis } from './launch-basis.ts';
-import { machineOf } from './launched-server.ts';
+import { machineOf } from './machine-of.ts';
 import { refuseForbiddenLaunch } from './refuse-forbidden-launch.ts';
 
 /** By server; only launches of SGLang and vLLM have a basis. Throws `policy.forbids`. */

@@ -61,6 +61,34 @@ export const TOOLCHAIN_RULES: readonly Rule[] = [
       'RuntimeError: Ninja build failed. Ninja output:\n/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found\nninja: build stopped: subcommand failed.',
   },
   {
+    code: 'engine-not-installed',
+    title: 'the engine is not in this environment',
+    state: 'crashed',
+    weight: 'root',
+    signs: [
+      "No module named 'sglang'",
+      'No module named sglang.launch_server',
+      "No module named 'vllm'",
+      'No module named vllm.entrypoints',
+      'vllm: command not found',
+      'vllm: not found',
+      'sglang: command not found',
+      'sglang: not found',
+      'python3: command not found',
+      'python3: not found',
+    ],
+    phase: 'model-import',
+    restartSameFlagsHelps: false,
+    remedy: advise(
+      'Start it in the environment that has the engine: setup: [source /path/to/venv/bin/activate] in the run file, or the whole path in command: (by hand: python3 -c "import sglang").',
+    ),
+    meaning:
+      'The command ran in an environment without the engine: an environment that was not activated is the commonest reason.',
+    mistakenFor: 'a broken installation',
+    example:
+      "python3: Error while finding module specification for 'sglang.launch_server' (ModuleNotFoundError: No module named 'sglang')",
+  },
+  {
     code: 'broken-install',
     title: 'a compiled extension is missing or of another version',
     state: 'crashed',

@@ -5,7 +5,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, rename, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { AerieError, systemCodeOf } from '../../base/errors.ts';
 import { describeCommand, renderCommand } from '../../engine/launching.ts';
@@ -103,16 +102,4 @@ async function prepareLog(logPath: string, n: number): Promise<void> {
       remedy: 'Name a file that can be written under log: in the run file, or leave it out. Nothing was started.',
     });
   }
-}
-
-/** Free at this moment; the engine binds it minutes later, and the preflight of the next try sees who took it meanwhile. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: LOOPBACK, port: 0 }, resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -19,7 +19,8 @@ import { launchKey } from '../recovery/changes.ts';
 import type { Env, LaunchTry } from '../recovery/recovery.ts';
 import { portIn } from '../../engine/launching.ts';
 import { sayChanged } from './book-under-rule.ts';
-import { beginLaunch, findFreePort, LOOPBACK } from './begin-launch.ts';
+import { beginLaunch, LOOPBACK } from './begin-launch.ts';
+import { findFreePort } from './find-free-port.ts';
 import { findStarted, findToStop } from './find-started.ts';
 import type { LaunchRecord, ServerBook } from './launch-book.ts';
 import { LaunchedEngine } from './launched-engine.ts';
@@ -72,10 +73,10 @@ export class EngineLauncher {
   }
 
   async #begin({ flags, env, book }: Next): Promise<LaunchedProcess> {
-    const { place, dialect } = this.#options;
+    const { place, dialect, machine, host } = this.#options;
     await awaitFreeMemory(this.#options, book.baseline ?? []);
     refuseWhenStopping(this.#options);
-    const port = portIn(flags) ?? (place.port > 0 ? place.port : await findFreePort());
+    const port = portIn(flags) ?? (place.port > 0 ? place.port : await findFreePort(machine, host.random));
     const values = this.#valuesOf(env);
     const effective = dialect.launching?.effectiveFlags({ model: place.model, host: LOOPBACK, port, flags }) ?? flags;
     const baseline = await runPreflight(this.#options, { flags, effective, values, baseline: book.baseline ?? [] });

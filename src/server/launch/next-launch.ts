@@ -82,10 +82,14 @@ async function gaveUp({ name, emit, shelf }: LauncherOptions, step: RecoveryStep
   await shelf.write({ ...book, tries: [], isPending: false });
   emit({ kind: 'launch.given-up', subject: name, facts: { because, launches: tries.length } });
   const remedy = step.kind === 'give-up' ? step.remedy : '';
-  return new AerieError('server.gave-up', `${name} is given up after ${tries.length} launches: ${because}.`, {
-    evidence: describeRecovery(step, tries, name),
-    remedy: `What is committed is safe. ${remedy}\nThen run the same command again: it resumes.`,
-  });
+  return new AerieError(
+    'server.gave-up',
+    `${name} is given up after ${tries.length === 1 ? 'one launch' : `${tries.length} launches`}: ${because}.`,
+    {
+      evidence: describeRecovery(step, tries, name),
+      remedy: `What is committed is safe. ${remedy}\nThen run the same command again: it resumes.`,
+    },
+  );
 }
 
 /**
