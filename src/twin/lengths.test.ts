@@ -86,8 +86,8 @@ describe('lengths', () => {
             sum += Math.min(maxNewTokens - produced, clip);
             count += 1;
           }
-        // The closed form takes the middle of each falling step: half a token at most.
-        expect(Math.abs(meanAheadTokens(requests, clip) - sum / count)).toBeLessThanOrEqual(0.5);
+        // The closed form takes the middle of each falling step: half a token at most, and what sums of doubles round away.
+        expect(Math.abs(meanAheadTokens(requests, clip) - sum / count)).toBeLessThanOrEqual(0.5 + 1e-9);
       }),
     );
   });

@@ -93,7 +93,9 @@ proves('stop:abort-commits-fast', 'SIGTERM commits what was answered and exits 1
 test('a stop under --json is one document on stdout, with the numbers as facts', async () => {
   const project = await lookalikeProject({ prompts: 12, scenario: HANGING });
   const run = project.start(['run', 'run.yaml', '--json']);
-  await until(async () => (await project.inFlight()) === 4);
+  // Those that hang, not the first four on their way to an answer.
+  const answered = () => project.journal().filter(({ event }) => event === 'answered').length;
+  await until(async () => answered() === 4 && (await project.inFlight()) === 4);
   run.kill('SIGTERM');
   const result = await run.ended;
 
