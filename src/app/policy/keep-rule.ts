@@ -6,9 +6,7 @@ import type { PolicyRule, RunSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { policyInForce } from '../policy-in-force.ts';
 import { isLaunched } from '../server/choose-servers.ts';
-import { obtainBasis } from '../servers/launch-basis.ts';
-import { openLauncher } from '../servers/launched-server.ts';
-import { machineOf } from '../servers/machine-of.ts';
+import { openIdleLauncher } from '../servers/idle-launcher.ts';
 
 export interface KeepingRule {
   readonly run: RunSpec;
@@ -49,14 +47,8 @@ export async function keepAddedRules(keeping: KeepingRule): Promise<void> {
 async function launchersOf({ run, ledger, context, emit }: KeepingRule): Promise<EngineLauncher[]> {
   const launchers: EngineLauncher[] = [];
   for (const server of run.servers.filter(isLaunched)) {
-    const machine = machineOf(server, context);
-    const launcher = openLauncher({
-      ...{ run, server, machine, context, emit, signal: context.abort },
-      basis: await obtainBasis(run, server, machine, { ...context, onNote: () => undefined }),
-      policy: () => policyInForce(run, ledger),
-      asked: () => ({ inFlight: 0, answered: 0 }),
-    });
-    launchers.push(launcher);
+    const policy = () => policyInForce(run, ledger);
+    launchers.push(await openIdleLauncher({ run, server, context, emit, policy }));
   }
   return launchers;
 }

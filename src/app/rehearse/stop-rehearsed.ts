@@ -1,8 +1,7 @@
 /** Ends every launch of a rehearsal by its recorded identity, whatever ended the rehearsal. */
 import type { RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
-import { obtainBasis } from '../servers/launch-basis.ts';
-import { openLauncher } from '../servers/launched-server.ts';
+import { openIdleLauncher } from '../servers/idle-launcher.ts';
 
 /** One that cannot be stopped keeps no other from it; then the first reason is thrown. */
 export async function stopRehearsed(run: RunSpec, context: OperationContext): Promise<void> {
@@ -14,14 +13,8 @@ export async function stopRehearsed(run: RunSpec, context: OperationContext): Pr
 async function stopServer(run: RunSpec, server: ServerSpec, context: OperationContext): Promise<void> {
   // Ctrl-C has been heard already: what is left to do is to clean up.
   const { signal } = new AbortController();
-  const machine = context.lab?.machineOf(server);
-  if (machine === undefined) return;
-  const basis = await obtainBasis(run, server, machine, { ...context, drain: signal, onNote: () => undefined });
-  const launcher = openLauncher({
-    ...{ run, server, machine, basis, context, signal },
-    emit: () => undefined,
-    policy: () => run.policy,
-    asked: () => ({ inFlight: 0, answered: 0 }),
-  });
+  if (context.lab === undefined) return;
+  const fresh = { ...context, drain: signal, abort: signal };
+  const launcher = await openIdleLauncher({ run, server, context: fresh, emit: () => undefined, policy: () => run.policy });
   await launcher.stop();
 }

@@ -6,9 +6,7 @@ import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
 import { policyInForce } from '../policy-in-force.ts';
 import { openRunFolder } from '../run-folder.ts';
-import { obtainBasis } from '../servers/launch-basis.ts';
-import { openLauncher } from '../servers/launched-server.ts';
-import { machineOf } from '../servers/machine-of.ts';
+import { openIdleLauncher } from '../servers/idle-launcher.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 
 export interface ServerStopReport {
@@ -42,13 +40,7 @@ export async function runServerStop(input: ServerInput, context: OperationContex
   try {
     const stopped: StoppedServer[] = [];
     for (const server of servers) {
-      const machine = machineOf(server, context);
-      const launcher = openLauncher({
-        ...{ run, server, machine, context, emit, signal: context.abort },
-        basis: await obtainBasis(run, server, machine, { ...context, onNote: () => undefined }),
-        policy: () => policyInForce(run, ledger),
-        asked: () => ({ inFlight: 0, answered: 0 }),
-      });
+      const launcher = await openIdleLauncher({ run, server, context, emit, policy: () => policyInForce(run, ledger) });
       stopped.push({ name: server.name, ...(await launcher.stop()) });
     }
     return { run: run.name, servers: stopped, isClean: stopped.every(({ isGone, isMemoryFree }) => isGone && isMemoryFree) };
