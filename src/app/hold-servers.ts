@@ -33,7 +33,9 @@ export async function holdServers(run: RunSpec, context: OperationContext): Prom
     const servers = run.servers.flatMap((server) => {
       if (!isLaunched(server)) return [server];
       const launch = living.find((one) => one.server === server.name);
-      return launch === undefined ? [] : [{ ...server, attach: `http://127.0.0.1:${launch.port}`, flags: {}, port: 0, env: {} }];
+      if (launch === undefined) return [];
+      const { port } = launch;
+      return [{ ...server, attach: { kind: 'port', written: `port ${port}`, port } as const, flags: {}, port: 0, env: {} }];
     });
     if (servers.length === 0) throw thrown;
     onNote(

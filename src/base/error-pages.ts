@@ -204,6 +204,11 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: '`npm ls node-llama-cpp` beside Aerie; `aerie doctor` loads it and says what stands in its way.',
     do: '`npm install node-llama-cpp@3.21.1`, or attach to a server that is already there (`attach: http://…` in the run file).',
   },
+  'machine.unreachable': {
+    means: `A machine behind ssh was out of reach for longer than \`patience\`, or its answer made no sense. A server that runs there goes on, and nothing there was changed. ${SAME_COMMAND}`,
+    look: 'The message has what ssh said. `ssh -v NAME true` shows each step; the name, its port, its key and any jump host come from your own ssh config.',
+    do: 'Make `ssh NAME true` work without a question (a key in the agent, the host key accepted once), then give the same command again: what runs there is found again.',
+  },
   'server.not-launched': {
     means:
       'Before a launch Aerie looks at ports, GPUs and who holds their memory, host memory, disk and flags; what it saw would end the launch. Nothing was started.',

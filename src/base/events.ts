@@ -18,6 +18,8 @@ export const EVENT_KINDS = [
   'partition.redoing',
   'partition.requeued',
   'partition.withdrawn',
+  'machine.away',
+  'machine.back',
   'server.starting',
   'server.waiting',
   'server.ready',

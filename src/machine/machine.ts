@@ -1,10 +1,13 @@
 /**
- * Where commands run: this machine, later one behind ssh. One interface and one contract suite
- * (`test/contracts/machine.ts`), so that a server's life does not know where it is lived.
+ * Where commands run: this machine, or one behind ssh. One interface and one contract suite (`test/contracts/machine.ts`), so
+ * that a server's life does not know where it is lived.
  *
  * Promises: a process is known by its identity (pid, start time, command line) and never by its pid alone; nothing is
- * signalled that is not what was recorded; what may not be seen is `unknown` and said so, never guessed to be absent.
- * On failure: questions answer with values (`absent`, `unknown`, `timeout`); only `start` throws an AerieError.
+ * signalled that is not what was recorded; what may not be seen is `unknown` and said so, never guessed to be absent; a
+ * machine that cannot be reached is no machine on which nothing runs.
+ * On failure: questions answer with values (`absent`, `unknown`, `timeout`). `start` throws `server.did-not-start`. Where the
+ * machine is out of reach every question waits until it is back, at most as long as the machine was opened for, and then throws
+ * `machine.unreachable`; so does `start`, at once, because only a look at the machine tells whether it was started.
  */
 import type { CommandResult } from '../host/commands.ts';
 
@@ -114,9 +117,37 @@ export interface PortOwner {
   readonly command: string;
 }
 
+/** A way from here to a port of the machine. */
+export interface Reach {
+  /** `http://127.0.0.1:PORT`, a port of this machine; it stays the same when the way is built again after a drop. */
+  readonly baseUrl: string;
+  /** The way is there now, so that what a request meets is the server's doing. Always true on this machine. */
+  isOpen(): boolean;
+  close(): Promise<void>;
+}
+
+/** The machine went out of reach, or came back. */
+export interface ReachChange {
+  readonly isAway: boolean;
+  /** What ssh said; '' where it is back. */
+  readonly because: string;
+  /** For how long it was away; 0 where it goes. */
+  readonly awayMs: number;
+}
+
 export interface Machine {
   /** For sentences: `this machine`, `gpu-box`. */
   readonly name: string;
+  /** This one: paths of here are paths of there, and its loopback is ours. */
+  readonly isHere: boolean;
+  /** Absolute path of the user's home folder there. */
+  home(): Promise<string>;
+  /** A way to a port there, kept open until it is closed; never throws, the way may come later. `address`: where it listens there, loopback as a rule. */
+  reach(port: number, address?: string): Promise<Reach>;
+  /** Told each time the machine goes out of reach and comes back, until the answer is called. */
+  onReachChange(listener: (change: ReachChange) => void): () => void;
+  /** Ends connections and ways; what was started there goes on. */
+  close(): Promise<void>;
   /** A short command, to its end. */
   run(request: {
     readonly file: string;

@@ -4,6 +4,7 @@ import { countBits } from '../base/element-type.ts';
 import { parseTokens } from '../base/units.ts';
 import { parseDuration } from './duration.ts';
 import { isHubPath, parseHubPath } from './hub-path.ts';
+import type { Attachment } from './run.ts';
 
 /** Names become folder names on every system: no slash, no leading dot, short enough below any path limit. */
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
@@ -40,17 +41,52 @@ function isCount(value: number | undefined): boolean {
   return value !== undefined && value >= 1 && Number.isSafeInteger(value);
 }
 
-export const serverUrl = () =>
+/** A name of the ssh config, or a host: never something that ssh could take for an option or a shell for a word of its own. */
+const SSH_NAME = '[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\\[[0-9A-Fa-f:.]+\\]';
+const SSH_USER = '(?:[A-Za-z0-9_][A-Za-z0-9_.+-]*@)?';
+const PORT = '[0-9]{1,5}';
+const SSH_MACHINE = new RegExp(`^(?:ssh://)?${SSH_USER}(?:${SSH_NAME})(?::${PORT})?$`);
+const SSH_SERVER = new RegExp(`^ssh://(${SSH_USER}(?:${SSH_NAME})):(${PORT})$`);
+const DOCKER_SERVER = /^docker:\/\/([A-Za-z0-9][A-Za-z0-9_.-]*)$/;
+
+/** The port of an ssh destination is the port of its sshd. */
+export const sshMachine = () =>
   z
     .string()
-    .regex(/^https?:\/\/[^/]/i, {
-      error: 'must be a URL that begins with http:// or https://, as http://gpu-1:8000; this version attaches in no other way',
-      abort: true,
-    })
+    .regex(SSH_MACHINE, { error: 'must be an ssh name, as gpu-box or ssh://root@gpu-box; more belongs into your ssh config' });
+
+/** `ssh://BOX:PORT` of an attachment names the port of the server; the port of sshd comes from the ssh config. */
+export function parseAttach(
+  written: string,
+): Attachment | { readonly kind: 'ssh'; readonly machine: string; readonly port: number } {
+  const ssh = SSH_SERVER.exec(written);
+  if (ssh?.[1] !== undefined) return { kind: 'ssh', machine: `ssh://${ssh[1]}`, port: Number(ssh[2]) };
+  const docker = DOCKER_SERVER.exec(written);
+  if (docker?.[1] !== undefined) return { kind: 'docker', written, container: docker[1] };
+  // Requests carry their whole path, and people paste the address with the `/v1` of other clients.
+  return { kind: 'url', written, url: written.replace(/\/+$/, '').replace(/\/v1$/, '') };
+}
+
+const ATTACH_RULE =
+  'must be http://HOST:PORT, https://…, ssh://BOX:PORT (the port of the server on that machine) or docker://NAME';
+
+export const attachment = () =>
+  z
+    .string()
+    .refine((written) => /^(https?|ssh|docker):\/\/[^/]/i.test(written), { error: ATTACH_RULE, abort: true })
     .check((context) => {
-      const mistake = explainUrl(context.value);
+      const mistake = explainAttach(context.value);
       if (mistake !== undefined) context.issues.push({ code: 'custom', message: mistake, input: context.value });
     });
+
+function explainAttach(written: string): string | undefined {
+  if (/^https?:/i.test(written)) return explainUrl(written);
+  if (written.startsWith('docker://'))
+    return DOCKER_SERVER.test(written) ? undefined : 'is no container; write docker://NAME, as docker ps shows it';
+  const port = Number(SSH_SERVER.exec(written)?.[2]);
+  if (port >= 1 && port <= 65_535) return undefined;
+  return 'must name the machine and the port of the server on it, as ssh://gpu-box:30000; users, keys and ports of ssh belong into your ssh config';
+}
 
 export const secretName = () =>
   z.string().regex(/^\$[A-Za-z_][A-Za-z0-9_]*$/, {

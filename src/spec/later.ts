@@ -5,7 +5,6 @@
 import type { Path } from './problem.ts';
 
 const LATER_KEYS: Readonly<Record<string, readonly string[]>> = {
-  servers: ['machine'],
   partitions: ['weight'],
 };
 

@@ -61,7 +61,7 @@ describe('checkPolicy', () => {
     };
     expect(findPlannedKvCacheDtype(server)).toBe('f16');
     expect(findPlannedKvCacheDtype({ ...server, flags: { 'kv-type': 'q8_0' } })).toBe('q8_0');
-    expect(findPlannedKvCacheDtype({ ...server, attach: 'http://x' })).toBe('');
+    expect(findPlannedKvCacheDtype({ ...server, attach: { kind: 'url', written: 'http://x', url: 'http://x' } })).toBe('');
   });
 });
 

@@ -5,6 +5,7 @@
 import { dirname, resolve } from 'node:path';
 import { parseTokens } from '../base/units.ts';
 import { parseDuration } from './duration.ts';
+import { parseAttach } from './field-kinds.ts';
 import { runFolderOf } from './find-run.ts';
 import { isHubPath } from './hub-path.ts';
 import {
@@ -98,8 +99,7 @@ function resolveServer(server: RunFile['servers'][number], place: number, folder
   return {
     name: server.name ?? `${server.engine}-${place}`,
     engine: server.engine,
-    // Requests carry their whole path, and people paste the address with the `/v1` of other clients.
-    ...(server.attach === undefined ? {} : { attach: server.attach.replace(/\/+$/, '').replace(/\/v1$/, '') }),
+    ...resolvePlace(server),
     ...(key === undefined ? {} : { apiKeyName: key.slice(1) }),
     flags: writtenFlags(server.flags ?? {}),
     port: server.port ?? 0,
@@ -110,6 +110,22 @@ function resolveServer(server: RunFile['servers'][number], place: number, folder
     log: server.log === undefined ? '' : resolve(folder, server.log),
     gpu: server.gpu ?? '',
     engineVersion: server['engine-version'] ?? '',
+  };
+}
+
+type WrittenServer = RunFile['servers'][number];
+
+/** `ssh://BOX:PORT` says both where it is and what is attached to. */
+function resolvePlace({ machine, attach }: WrittenServer): Pick<ServerSpec, 'machine' | 'attach'> {
+  const written = attach === undefined ? undefined : parseAttach(attach);
+  const on: { readonly ssh: string; readonly outer?: string | undefined } | undefined =
+    typeof machine === 'string' ? { ssh: machine } : machine;
+  const where = on === undefined ? {} : { machine: { ssh: on.ssh, outer: on.outer ?? '' } };
+  if (written === undefined || attach === undefined) return where;
+  if (written.kind !== 'ssh') return { ...where, attach: written };
+  return {
+    machine: { ssh: written.machine, outer: on?.outer ?? '' },
+    attach: { kind: 'port', written: attach, port: written.port },
   };
 }
 

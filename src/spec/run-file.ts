@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import {
+  attachment,
   count,
   duration,
   elementType,
@@ -13,7 +14,7 @@ import {
   machinePath,
   name,
   secretName,
-  serverUrl,
+  sshMachine,
   shellLine,
   shellLines,
   sourcePath,
@@ -56,12 +57,31 @@ const server = z.strictObject({
   engine: z
     .enum(['embedded', 'vllm', 'sglang', 'openai'])
     .describe(
-      'embedded: the small engine that comes with Aerie. vllm, sglang: launched here with flags, or already there (attach). ' +
+      'embedded: the small engine that comes with Aerie. vllm, sglang: launched with flags, or already there (attach). ' +
         'openai: any endpoint with chat completions (needs attach); it gives text only, so its records are not exact.',
     ),
-  attach: serverUrl()
+  machine: z
+    .union(
+      [
+        sshMachine(),
+        z.strictObject({
+          ssh: sshMachine().describe('The machine: a name of your ssh config, or ssh://USER@HOST.'),
+          outer: sshMachine()
+            .optional()
+            .describe('The host of which that machine is a container, as ssh://root@host: who holds GPU memory is asked there.'),
+        }),
+      ],
+      { error: 'must be an ssh name, as ssh://root@gpu-box, or a map with ssh: and outer:' },
+    )
     .optional()
-    .describe('Base URL of a server that is already there. Aerie never stops it. Left out: Aerie launches the server.'),
+    .describe(
+      'Machine that the server runs on, reached by ssh: ssh://root@gpu-box, a name of your ssh config, or { ssh: …, outer: … }. Left out: this machine.',
+    ),
+  attach: attachment()
+    .optional()
+    .describe(
+      'A server that is already there: http://HOST:PORT, ssh://BOX:PORT or docker://NAME. Aerie never stops it. Left out: Aerie launches the server.',
+    ),
   'api-key': secretName()
     .optional()
     .describe('Environment variable that holds the key, as $NAME. The key itself never stands in a run file.'),
@@ -95,11 +115,13 @@ const server = z.strictObject({
     .describe(
       'What starts the engine, without its flags. Default: python3 -m sglang.launch_server, or vllm serve; model, host, port and flags are added.',
     ),
-  workdir: machinePath().optional().describe('Folder that the launch runs in. Default: the folder of this file.'),
+  workdir: machinePath()
+    .optional()
+    .describe('Folder that the launch runs in. Default: the folder of this file; behind ssh the home folder, and absolute.'),
   log: machinePath()
     .optional()
     .describe(
-      'Where the log of the launch goes; logs of earlier launches keep the name with .1, .2 … Default: logs/NAME.log in the run folder.',
+      'Where the log of the launch goes; logs of earlier launches keep the name with .1, .2 … Default: logs/NAME.log in the run folder; behind ssh below ~/.aerie, and absolute. With attach: the log of that server.',
     ),
   name: name().optional().describe('Name in logs and records. Default: the engine and its place in the list, as embedded-0.'),
 });

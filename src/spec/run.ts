@@ -12,12 +12,29 @@ export type FlagValue = string | number | boolean | readonly (string | number)[]
 /** A value, or the name of the environment variable that holds a secret: the secret itself never enters a spec. */
 export type EnvValue = { readonly value: string } | { readonly secret: string };
 
+/** A machine behind ssh. Both are what the system's `ssh` is given as its destination: `[USER@]NAME` or `ssh://[USER@]NAME[:PORT]`. */
+export interface MachineSpec {
+  readonly ssh: string;
+  /** The machine that this one is a container of: who holds GPU memory is asked there. '' = not said. */
+  readonly outer: string;
+}
+
+/** A server that is already there: `written` is what the run file says, for people and records. */
+export type Attachment =
+  | { readonly kind: 'url'; readonly written: string; readonly url: string }
+  /** A port on the loopback of the server's machine. */
+  | { readonly kind: 'port'; readonly written: string; readonly port: number }
+  /** A container, by name or id, of the docker on the server's machine. */
+  | { readonly kind: 'docker'; readonly written: string; readonly container: string };
+
 /** A server Aerie launches, or one that is already there (`attach`), which Aerie never stops. */
 export interface ServerSpec {
   readonly name: string;
   readonly engine: EngineKind;
-  /** Base URL, undefined where Aerie launches the server. */
-  readonly attach?: string;
+  /** Where it runs; undefined: this machine. */
+  readonly machine?: MachineSpec;
+  /** undefined where Aerie launches the server. */
+  readonly attach?: Attachment;
   /** Name of the environment variable that holds the key; the value never enters a spec. */
   readonly apiKeyName?: string;
   /** Engine flags, spelled as the engine spells them, without the leading dashes. */
@@ -32,9 +49,9 @@ export interface ServerSpec {
   readonly env: Readonly<Record<string, EnvValue>>;
   /** What starts the engine, as the shell reads it, its own flags left out; '' = the engine's usual one. */
   readonly command: string;
-  /** Absolute; '' = the folder of the run file. */
+  /** Absolute, on its machine; '' = the folder of the run file, behind ssh the home folder. */
   readonly workdir: string;
-  /** Absolute path of the launch's log; '' = in the run folder. */
+  /** Absolute path of its log, on its machine; '' = in the run folder, behind ssh below ~/.aerie. */
   readonly log: string;
 }
 

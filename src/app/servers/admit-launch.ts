@@ -69,7 +69,7 @@ export function admitLaunch(server: ServerSpec, facts: ServerFacts, baseUrl: str
     policyHash: sha256Hex(JSON.stringify(rules)),
     detail: JSON.stringify({
       flags: known?.flags ?? server.flags,
-      attach: server.attach ?? '',
+      attach: server.attach?.written ?? '',
       baseUrl,
       apiKeyName: server.apiKeyName ?? '',
       facts,

@@ -11,7 +11,7 @@ import { KeptServer, type KeptServerOptions } from '../../server/kept-server.ts'
 import { launchEmbedded } from '../../server/launch-embedded.ts';
 import type { ModelFile } from '../../server/model-file.ts';
 import type { EngineLauncher } from '../../server/launch/engine-launcher.ts';
-import { MOST_IN_FLIGHT, type PolicyRule, type RunSpec, type ServerSpec } from '../../spec/run.ts';
+import { type Attachment, MOST_IN_FLIGHT, type PolicyRule, type RunSpec, type ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { admitLaunch } from './admit-launch.ts';
 import { embeddedLaunch, obtainEmbeddedModel } from './embedded-server.ts';
@@ -100,7 +100,7 @@ function openServer(server: ServerSpec, opening: Opening): KeptServer {
     emit,
     onReady,
   } satisfies KeptServerOptions;
-  if (server.attach !== undefined) return new KeptServer({ ...shared, attach: server.attach });
+  if (server.attach !== undefined) return new KeptServer({ ...shared, attach: addressOf(server.attach) });
   if (server.engine !== 'embedded') return openLaunched(server, opening, shared);
   if (model === undefined) throw new Error('a launched server without a model');
   const launch = embeddedLaunch(run, server, model);
@@ -142,4 +142,9 @@ function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptSer
       return { launch, facts };
     },
   });
+}
+
+/** Of a server that is already there and reached from this machine. */
+function addressOf(attach: Attachment): string {
+  return attach.kind === 'url' ? attach.url : `http://127.0.0.1:${attach.kind === 'port' ? attach.port : 0}`;
 }

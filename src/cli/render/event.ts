@@ -21,6 +21,10 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     }
     case 'partition.budget-reached':
       return `${subject}: budget reached, ${count('spent')} of ${count('budget')} tokens`;
+    case 'machine.away':
+      return `${subject}: out of reach (${String(facts['because'])}); what runs there goes on, and is waited for at most ${formatDuration(Number(facts['patienceMs']))}`;
+    case 'machine.back':
+      return `${subject}: back after ${formatDuration(Number(facts['awayMs']))}`;
     case 'server.starting':
       return facts['attach'] === undefined ? `${subject}: starting` : `${subject}: at ${String(facts['attach'])}`;
     case 'server.waiting':

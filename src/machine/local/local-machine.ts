@@ -1,4 +1,5 @@
 /** This machine: the interface of `machine.ts` over the files beside this one. */
+import { homedir } from 'node:os';
 import { runCommand } from '../../host/commands.ts';
 import type { Clock, Host } from '../../host/host.ts';
 import { isLaunchShell } from '../launch-script.ts';
@@ -13,6 +14,11 @@ import { readResources } from './resources.ts';
 export function localMachine(host: Host): Machine {
   return {
     name: 'this machine',
+    isHere: true,
+    home: async () => host.env['HOME'] ?? homedir(),
+    reach: async (port) => ({ baseUrl: `http://127.0.0.1:${port}`, isOpen: () => true, close: async () => undefined }),
+    onReachChange: () => () => undefined,
+    close: async () => undefined,
     run: ({ env, ...request }) => runCommand({ ...request, env: { ...host.env, ...env } }),
     start: (request) => launchHere(request, host),
     look: (identity, launch) => lookAtLaunch(identity, launch, host.clock),

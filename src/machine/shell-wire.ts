@@ -1,0 +1,25 @@
+/**
+ * A way to a shell: scripts of POSIX sh go in on stdin, bytes come out. What a machine is asked in sh (`shell-machine.ts`) does
+ * not know whether the shell is here or behind ssh.
+ *
+ * Promises: the script stands on no command line; it is read whole before it runs, so that half a script runs nothing; what it
+ * has started ends with it when the time is up, the signal aborts or the connection drops.
+ */
+export interface ShellRequest {
+  readonly script: string;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+  /** Bytes of stdout that are kept; what comes after them is dropped. Left out: 64 MiB. */
+  readonly most?: number;
+}
+
+export type ShellReply =
+  | { readonly kind: 'ended'; readonly code: number; readonly stdout: Uint8Array; readonly stderr: string }
+  | { readonly kind: 'timeout' }
+  | { readonly kind: 'aborted' }
+  /** The connection dropped or never was. Whether the script ran is not known. */
+  | { readonly kind: 'lost'; readonly because: string };
+
+export interface ShellWire {
+  run(request: ShellRequest): Promise<ShellReply>;
+}
