@@ -123,6 +123,8 @@ export interface Reach {
   readonly baseUrl: string;
   /** The way is there now, so that what a request meets is the server's doing. Always true on this machine. */
   isOpen(): boolean;
+  /** How often it has been lost since it was opened: what was under way then was no fault of the server. Always 0 on this machine. */
+  drops(): number;
   close(): Promise<void>;
 }
 

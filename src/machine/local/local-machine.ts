@@ -16,7 +16,12 @@ export function localMachine(host: Host): Machine {
     name: 'this machine',
     isHere: true,
     home: async () => host.env['HOME'] ?? homedir(),
-    reach: async (port) => ({ baseUrl: `http://127.0.0.1:${port}`, isOpen: () => true, close: async () => undefined }),
+    reach: async (port) => ({
+      baseUrl: `http://127.0.0.1:${port}`,
+      isOpen: () => true,
+      drops: () => 0,
+      close: async () => undefined,
+    }),
     onReachChange: () => () => undefined,
     close: async () => undefined,
     run: ({ env, ...request }) => runCommand({ ...request, env: { ...host.env, ...env } }),
