@@ -10,7 +10,7 @@
  */
 import { dirname } from 'node:path/posix';
 import type { DetachedStart } from './machine.ts';
-import { parseStat } from './local/parse-stat.ts';
+import { parseStat } from './parse-stat.ts';
 import { quoteShell } from '../base/quote-shell.ts';
 
 /** Says to people in `ps` what the waiting shell is, and to Aerie that it is no program of the launch. */

@@ -150,7 +150,7 @@ export interface Machine {
   onReachChange(listener: (change: ReachChange) => void): () => void;
   /** Ends connections and ways; what was started there goes on. */
   close(): Promise<void>;
-  /** A short command, to its end. */
+  /** A short command, to its end. One that may run twice: where the machine goes out of reach it is run again. */
   run(request: {
     readonly file: string;
     readonly args: readonly string[];

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { containerOf, memoryFolders, memoryLeft } from './cgroup.ts';
 import { listeningInodes } from './listeners.ts';
-import { parseStat } from './local/parse-stat.ts';
+import { parseStat } from './parse-stat.ts';
 
 describe('/proc/PID/stat', () => {
   const line = (name: string) =>

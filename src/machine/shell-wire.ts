@@ -2,8 +2,9 @@
  * A way to a shell: scripts of POSIX sh go in on stdin, bytes come out. What a machine is asked in sh (`shell-machine.ts`) does
  * not know whether the shell is here or behind ssh.
  *
- * Promises: the script stands on no command line; it is read whole before it runs, so that half a script runs nothing; what it
- * has started ends with it when the time is up, the signal aborts or the connection drops.
+ * Promises: the script stands on no command line; it is read whole before it runs, so that half a script runs nothing; it runs in
+ * a shell of its own (it may `exit` and `exec`) with nothing on its stdin, and its status is told as it is; what it has started
+ * ends with it when the time is up, the signal aborts or the connection drops, unless it `outlives`.
  */
 export interface ShellRequest {
   readonly script: string;
@@ -11,6 +12,13 @@ export interface ShellRequest {
   readonly signal?: AbortSignal;
   /** Bytes of stdout that are kept; what comes after them is dropped. Left out: 64 MiB. */
   readonly most?: number;
+  /**
+   * It may run twice: where the connection is not there, or drops, the wire waits until it is back and runs it again, as long as
+   * the wire was opened for; only then it is `lost`. Left out: it is sent at most once, and `lost` at once.
+   */
+  readonly mayRepeat?: boolean;
+  /** The wire ends nothing that the script has started, nor the script: the start of a program. It is over when the script is. */
+  readonly outlives?: boolean;
 }
 
 export type ShellReply =

@@ -10,7 +10,7 @@ import { containerOf } from '../cgroup.ts';
 import { findHolders, type SeenProcess } from '../holder-facts.ts';
 import type { GpuLook, HoldersLook } from '../machine.ts';
 import { NVIDIA_SMI_MS, parseComputeApps, parseGpus, QUERY_COMPUTE_APPS, QUERY_GPUS } from '../nvidia-smi.ts';
-import { hasEnded, type ProcessStat } from './parse-stat.ts';
+import { hasEnded, type ProcessStat } from '../parse-stat.ts';
 import { hasProc, readAllStats, readBootId, readCommand, readOpenFiles, readProc } from './proc.ts';
 
 export async function readGpus(host: Host): Promise<GpuLook> {

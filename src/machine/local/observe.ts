@@ -2,7 +2,7 @@
 import type { FamilyMember, ProcessIdentity, ProcessLook, ProcessPresence, SignalResult } from '../machine.ts';
 import { systemCodeOf } from '../../base/errors.ts';
 import { findFamily } from '../family.ts';
-import { hasEnded, type ProcessStat } from './parse-stat.ts';
+import { hasEnded, type ProcessStat } from '../parse-stat.ts';
 import { hasProc, readAllStats, readBootId, readCommand, readEnvironment, readProc, readStat } from './proc.ts';
 
 interface Found extends ProcessStat {

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { systemCodeOf } from '../../base/errors.ts';
 import type { ProcessIdentity } from '../machine.ts';
-import { type ProcessStat, parseStat } from './parse-stat.ts';
+import { type ProcessStat, parseStat } from '../parse-stat.ts';
 
 export function hasProc(): boolean {
   return existsSync('/proc/self/stat');

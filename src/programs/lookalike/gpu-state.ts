@@ -11,7 +11,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import * as z from 'zod';
 import { systemCodeOf } from '../../base/errors.ts';
-import { hasEnded, parseStat } from '../../machine/local/parse-stat.ts';
+import { hasEnded, parseStat } from '../../machine/parse-stat.ts';
 
 /** Names the state folder; where it is not set there are no such GPUs. */
 export const GPUS_VARIABLE = 'AERIE_LOOKALIKE_GPUS';
