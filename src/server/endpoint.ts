@@ -19,6 +19,8 @@ export interface Endpoint {
   readonly turns: HttpClient;
   /** For health, facts and detokenising: never waits behind generation. */
   readonly control: HttpClient;
+  /** How often the way to its machine was lost; left out where it cannot be. */
+  readonly drops?: () => number;
 }
 
 /** Longest wait for one health or facts reply: SGLang's health waits up to 20 s for its scheduler before it says 503. */

@@ -10,6 +10,7 @@ import { type FoundTemplate, NO_TEMPLATE } from '../base/prompt-template.ts';
 import type { Dialect, ServerFacts } from '../engine/dialect.ts';
 import type { Host } from '../host/host.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
+import type { Reach } from '../machine/machine.ts';
 import { type Control, type Endpoint, lookAtHealth, readFacts, wrongCertificate } from './endpoint.ts';
 import { asAerieError, didNotStart, gaveUp } from './given-up.ts';
 import { lastLogLines } from './launch-embedded.ts';
@@ -29,8 +30,8 @@ export interface KeptServerOptions {
    * a death, how long to wait and when to give up (by throwing); progress is its business too, and not `patienceMs`.
    */
   readonly afterDeath?: 'restart' | 'launch';
-  /** Base URL of an attached server. */
-  readonly attach?: string;
+  /** The way to a server that is already there, and what the run file says of it. */
+  readonly attach?: { readonly written: string; readonly open: () => Promise<Reach> };
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
   /** How long the server may be away before the worker gives up. */
@@ -65,6 +66,8 @@ export class KeptServer {
   #state: ServerState;
   #endpoint: Endpoint | undefined;
   #process: LaunchedProcess | undefined;
+  /** The way to it; undefined where it is this machine's own and cannot be lost. */
+  #reach: Reach | undefined;
   #failure: AerieError | undefined;
   readonly #listeners: (() => void)[] = [];
   #wake: (() => void) | undefined;
@@ -170,8 +173,8 @@ export class KeptServer {
   async #keep(): Promise<void> {
     const { attach, emit, host } = this.#options;
     while (!this.#isOver()) {
-      emit({ kind: 'server.starting', subject: this.name, facts: attach === undefined ? {} : { attach } });
-      if (attach !== undefined) return await this.#watch(attach, this.#ended.signal);
+      emit({ kind: 'server.starting', subject: this.name, facts: attach === undefined ? {} : { attach: attach.written } });
+      if (attach !== undefined) return await this.#watchAttached(attach.open);
       const launched = await this.#launch();
       if (launched !== undefined) await this.#watchProcess(launched);
       if (this.#isOver()) return;
@@ -180,11 +183,22 @@ export class KeptServer {
     }
   }
 
+  async #watchAttached(open: () => Promise<Reach>): Promise<void> {
+    const reach = await open();
+    this.#reach = reach;
+    try {
+      await this.#watch(reach.baseUrl, this.#ended.signal);
+    } finally {
+      await reach.close();
+    }
+  }
+
   /** undefined: it could not be started again, which counts as a death. The first start must not fail. */
   async #launch(): Promise<LaunchedProcess | undefined> {
     this.#launching = this.#options.launch?.();
     try {
       this.#process = await this.#launching;
+      this.#reach = this.#process?.reach;
       return this.#process;
     } catch (thrown) {
       if (!this.#wasReady || this.#launchDecides) throw thrown;
@@ -262,7 +276,9 @@ export class KeptServer {
     const isSameClient = before?.control === control.client;
     if (!isSameClient) await this.#closeClients();
     const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers });
-    const shared = { server: this.name, dialect, facts: known, launch, turns, control: control.client };
+    const reach = this.#reach;
+    const drops = reach === undefined ? {} : { drops: () => reach.drops() };
+    const shared = { server: this.name, dialect, facts: known, launch, turns, control: control.client, ...drops };
     const endpoint: Endpoint = template === undefined ? shared : { ...shared, template };
     this.#endpoint = endpoint;
     this.#told = facts;
@@ -298,7 +314,7 @@ export class KeptServer {
     if (this.#state.kind === 'failed')
       this.#failure ??= gaveUp({
         name: this.name,
-        attach: this.#options.attach,
+        attach: this.#options.attach?.written,
         because: this.#state.because,
         wasReady: this.#wasReady,
         evidence: this.#evidence,

@@ -4,6 +4,7 @@
  */
 import { checkContinue } from './check-continue.ts';
 import { checkLaunchFlags } from './check-launch-flags.ts';
+import { checkMachine } from './check-machine.ts';
 import { unknownKey, valueAt } from './explain-issue.ts';
 import type { Path, Problem } from './problem.ts';
 import { quoteText } from './quote.ts';
@@ -87,7 +88,7 @@ export function silencedBy(problems: readonly Problem[]): Path[] {
 
 /** How a launch and its children are known again. */
 const OWNED_ENV: readonly string[] = ['AERIE_LAUNCH'];
-const LAUNCH_KEYS = ['setup', 'env', 'command', 'workdir', 'log'] as const;
+const LAUNCH_KEYS = ['setup', 'env', 'command', 'workdir'] as const;
 const LAUNCH_ONLY = 'is for a server that Aerie launches; this one is there already, so leave it out';
 
 function checkServer(file: unknown, path: Path): Problem[] {
@@ -109,6 +110,7 @@ function checkServer(file: unknown, path: Path): Problem[] {
     problems.push({ path: [...path, 'api-key'], at: 'key', message, missing: [...path, 'attach'] });
   }
   if (has('env')) problems.push(...checkEnv(file, [...path, 'env']));
+  problems.push(...checkMachine(file, path));
   return isForeignEngine(engine) ? problems : [...problems, ...checkEmbedded(file, path)];
 }
 
@@ -126,7 +128,7 @@ function checkEmbedded(file: unknown, path: Path): Problem[] {
   const known = knownKeys([...path, 'flags']);
   const isLaunched = valueAt(file, [...path, 'attach']) === undefined;
   const unknown = isMap && isLaunched ? Object.keys(flags).filter((key) => !known.includes(key)) : [];
-  const planned = ['gpu', 'engine-version', ...(isLaunched ? LAUNCH_KEYS : [])].filter(
+  const planned = ['gpu', 'engine-version', 'log', ...(isLaunched ? [...LAUNCH_KEYS, 'machine'] : [])].filter(
     (key) => valueAt(file, [...path, key]) !== undefined,
   );
   const message = 'is for sglang and vllm; the embedded engine comes with Aerie and works on the CPU';

@@ -45,7 +45,8 @@ function isCount(value: number | undefined): boolean {
 const SSH_NAME = '[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\\[[0-9A-Fa-f:.]+\\]';
 const SSH_USER = '(?:[A-Za-z0-9_][A-Za-z0-9_.+-]*@)?';
 const PORT = '[0-9]{1,5}';
-const SSH_MACHINE = new RegExp(`^(?:ssh://)?${SSH_USER}(?:${SSH_NAME})(?::${PORT})?$`);
+/** Only the form with a scheme may have a port: `gpu-box:22` is a name to ssh. */
+const SSH_MACHINE = new RegExp(`^(?:ssh://${SSH_USER}(?:${SSH_NAME})(?::${PORT})?|${SSH_USER}(?:${SSH_NAME}))$`);
 const SSH_SERVER = new RegExp(`^ssh://(${SSH_USER}(?:${SSH_NAME})):(${PORT})$`);
 const DOCKER_SERVER = /^docker:\/\/([A-Za-z0-9][A-Za-z0-9_.-]*)$/;
 
@@ -64,7 +65,8 @@ export function parseAttach(
   const docker = DOCKER_SERVER.exec(written);
   if (docker?.[1] !== undefined) return { kind: 'docker', written, container: docker[1] };
   // Requests carry their whole path, and people paste the address with the `/v1` of other clients.
-  return { kind: 'url', written, url: written.replace(/\/+$/, '').replace(/\/v1$/, '') };
+  const url = written.replace(/\/+$/, '').replace(/\/v1$/, '');
+  return { kind: 'url', written: url, url };
 }
 
 const ATTACH_RULE =

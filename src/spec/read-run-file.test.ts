@@ -109,14 +109,14 @@ patience: 2h
         {
           name: 'big',
           engine: 'vllm',
-          attach: 'http://gpu-1:8000',
+          attach: { kind: 'url', written: 'http://gpu-1:8000', url: 'http://gpu-1:8000' },
           apiKeyName: 'VLLM_KEY',
           flags: {},
           port: 0,
           gpu: '',
           engineVersion: '',
         },
-        { name: 'vllm-1', attach: 'https://gpu-2/prefix' },
+        { name: 'vllm-1', attach: { kind: 'url', url: 'https://gpu-2/prefix' } },
       ],
       policy: [{ forbid: { kvCache: 'below-16-bit' }, because: 'it degrades', by: 'owner' }],
       sampling: { temperature: 0, topP: 0.95, topK: 20, maxTokens: 8192, seed: 7, stop: [] },
@@ -196,7 +196,7 @@ describe('a file with mistakes', () => {
     ['servers: [{ engine: embeded }]', 'servers[0].engine  is "embeded"; it must be embedded or vllm or sglang or openai'],
     [
       'servers: [{ attach: "http://x" }]',
-      'servers[0].engine  is missing: embedded: the small engine that comes with Aerie. vllm, sglang: launched here with flags, or already there (attach). openai: any endpoint with chat completions (needs attach); it gives text only, so its records are not exact.',
+      'servers[0].engine  is missing: embedded: the small engine that comes with Aerie. vllm, sglang: launched with flags, or already there (attach). openai: any endpoint with chat completions (needs attach); it gives text only, so its records are not exact.',
     ],
     [
       'servers: [{ engine: embedded, attach: "http://x", flags: { tp: 8 } }]',
@@ -211,8 +211,34 @@ describe('a file with mistakes', () => {
       'servers[0].api-key  is for a server that is already there (attach); one that Aerie launches needs no key',
     ],
     [
-      'servers: [{ engine: embedded, attach: "ssh://box:8000" }]',
-      'servers[0].attach  must be a URL that begins with http:// or https://, as http://gpu-1:8000; this version attaches in no other way',
+      'servers: [{ engine: vllm, attach: "ftp://box:8000" }]',
+      'servers[0].attach  must be http://HOST:PORT, https://…, ssh://BOX:PORT (the port of the server on that machine) or docker://NAME',
+    ],
+    ...['ssh://box', 'ssh://box:0', 'ssh://box:70000', 'ssh://-oProxyCommand=x:1', 'ssh://box:1/path'].map(
+      (attach): [string, string] => [
+        `servers: [{ engine: vllm, attach: "${attach}" }]`,
+        'servers[0].attach  must name the machine and the port of the server on it, as ssh://gpu-box:30000; users, keys and ports of ssh belong into your ssh config',
+      ],
+    ),
+    [
+      'servers: [{ engine: vllm, attach: "docker://a b" }]',
+      'servers[0].attach  is no container; write docker://NAME, as docker ps shows it',
+    ],
+    [
+      'servers: [{ engine: vllm, attach: "ssh://box:1", machine: box }]',
+      'servers[0].machine  says the machine, and attach: ssh://box:1 says it too; leave machine: out',
+    ],
+    ...['-oProxyCommand=x', 'a b', '$(x)', 'box:22', 'u@', ''].map((machine): [string, string] => [
+      `servers: [{ engine: vllm, machine: "${machine}" }]`,
+      'servers[0].machine  must be an ssh name, as gpu-box or ssh://root@gpu-box; more belongs into your ssh config',
+    ]),
+    [
+      'servers: [{ engine: vllm, machine: { outer: x } }]',
+      'servers[0].machine  is a map; it must be an ssh name, as ssh://root@gpu-box, or a map with ssh: and outer:',
+    ],
+    [
+      'servers: [{ engine: vllm, machine: box, workdir: x }]',
+      'servers[0].workdir  is relative to this file, which is not on that machine; write a path that begins with /',
     ],
     [
       'servers: [{ engine: embedded, attach: "http://u:secret@x" }]',
@@ -233,7 +259,7 @@ describe('a file with mistakes', () => {
     ],
     [
       'servers: [{ engine: embedded, machine: "ssh://x" }]',
-      'servers[0].machine  is for a later version of Aerie; this one does not know it, so leave it out',
+      'servers[0].machine  is for sglang and vllm; the embedded engine comes with Aerie and works on the CPU',
     ],
     ['servers: { engine: embedded }', 'servers  is a map; it must be a list (lines that begin with a dash)'],
     ['servers: []', 'servers  is an empty list; it needs at least one entry'],
@@ -280,7 +306,7 @@ describe('a file with mistakes', () => {
     ['in-flight: 4097', 'in-flight  is 4097; it must be a whole number from 1 to 4096, or auto'],
     ['in-flight: Auto', 'in-flight  is "Auto"; it must be a whole number from 1 to 4096, or auto'],
     ['in-flight: [auto]', 'in-flight  is a list; it must be a whole number from 1 to 4096, or auto'],
-    ...['setup: [x]', 'env: { A: secret }', 'command: x', 'workdir: x', 'log: x'].flatMap((key): [string, string][] => [
+    ...['setup: [x]', 'env: { A: secret }', 'command: x', 'workdir: x'].flatMap((key): [string, string][] => [
       [
         `servers: [{ engine: vllm, attach: "http://x", ${key} }]`,
         `servers[0].${key.split(':')[0]}  is for a server that Aerie launches; this one is there already, so leave it out`,

@@ -27,7 +27,7 @@ describe('renderStarter', () => {
     const vllm = renderStarter({ ...PLAIN, engine: 'vllm', model: 'org/m', attach: 'http://gpu-1:8000', budget: '20M' });
     expect(readRunFile(vllm, '/p/run.yaml')).toMatchObject({
       model: 'org/m',
-      servers: [{ attach: 'http://gpu-1:8000' }],
+      servers: [{ attach: { kind: 'url', url: 'http://gpu-1:8000' } }],
       partitions: [{ budget: 20_000_000 }],
     });
   });
@@ -35,7 +35,7 @@ describe('renderStarter', () => {
   it.each(['vllm', 'sglang', 'openai'] as const)('is one for %s, and with its key', (engine) => {
     const text = renderStarter({ ...PLAIN, engine, model: 'org/m', attach: 'https://gpu-1/base' });
     const spec = readRunFile(text.replace('# api-key:', 'api-key:'), '/p/run.yaml');
-    expect(spec).toMatchObject({ servers: [{ engine, attach: 'https://gpu-1/base' }], inFlight: 64 });
+    expect(spec).toMatchObject({ servers: [{ engine, attach: { kind: 'url', url: 'https://gpu-1/base' } }], inFlight: 64 });
     expect(spec.servers[0]?.apiKeyName).toMatch(/_KEY$/);
   });
 

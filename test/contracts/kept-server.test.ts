@@ -119,7 +119,7 @@ test('a stop while it is being launched leaves no process', async () => {
 
 test('an attached server that comes back as something else is looked at again before anything is asked of it', async () => {
   const before = await startLookalike({ args: ['--max-model-len', '1000'] });
-  const { server, fleet, admitted } = keep({ attach: before.engine.baseUrl });
+  const { server, fleet, admitted } = keep({ attach: at(before.engine.baseUrl) });
   await fleet.choose(new AbortController().signal);
   await before.engine.stop();
   server.suspect();
@@ -133,7 +133,7 @@ test('an attached server that comes back as something else is looked at again be
 });
 
 test('whoever waits for a server leaves no listener behind', async () => {
-  const { server, fleet, kinds } = keep({ attach: 'http://127.0.0.1:9', patienceMs: 60_000 });
+  const { server, fleet, kinds } = keep({ attach: at('http://127.0.0.1:9'), patienceMs: 60_000 });
   const ending = new AbortController();
   const waiting = Array.from({ length: 10 }, () => fleet.choose(ending.signal));
   await until(() => kinds().includes('server.waiting'));
@@ -151,4 +151,9 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+function at(baseUrl: string): NonNullable<KeptServerOptions['attach']> {
+  const reach = { baseUrl, isOpen: () => true, drops: () => 0, close: async () => undefined };
+  return { written: baseUrl, open: async () => reach };
 }

@@ -34,5 +34,5 @@ export function chooseServers(run: RunSpec, { server: name }: ServerInput): Serv
 }
 
 function describe({ name, attach, engine }: ServerSpec): string {
-  return attach === undefined ? `${name} is of the ${engine} engine.` : `${name} is attached to ${attach}.`;
+  return attach === undefined ? `${name} is of the ${engine} engine.` : `${name} is attached to ${attach.written}.`;
 }

@@ -22,6 +22,7 @@ import { rulesOf } from '../policy-in-force.ts';
 import { type LaunchBasis, obtainBasis, planOf } from '../servers/launch-basis.ts';
 import { sentFlags } from '../servers/launched-server.ts';
 import { machineOf } from '../servers/machine-of.ts';
+import { openWay } from '../servers/open-way.ts';
 import { secretsAtHand } from '../servers/secrets.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 
@@ -82,7 +83,8 @@ async function verifyServer(
   const { host } = context;
   const machine = machineOf(server, context);
   const dialect = dialectOf(server.engine);
-  const baseUrl = `http://127.0.0.1:${current.port}`;
+  const reach = await openWay(machine, current.port, context);
+  const { baseUrl } = reach;
   const control = host.openHttp({ baseUrl, connections: 2 });
   const asked = () => ({ inFlight: 0, answered: 0 });
   const watch = new LaunchWatch({
@@ -90,6 +92,7 @@ async function verifyServer(
     machine,
     dialect,
     control,
+    reach,
     clock: host.clock,
     asked,
     onLook: () => undefined,
@@ -120,6 +123,7 @@ async function verifyServer(
   } finally {
     watch.close();
     await control.close();
+    await reach.close();
   }
 }
 

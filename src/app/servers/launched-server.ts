@@ -2,7 +2,6 @@
  * A server of SGLang or vLLM that Aerie launches: what the run file says of it, what the machine and the arithmetic know, and
  * the rules in force, put together as a `KeptServer` whose launches are an `EngineLauncher`'s.
  */
-import { dirname, join } from 'node:path';
 import type { Facts, Happening } from '../../base/events.ts';
 import { openRedactor } from '../../base/redact.ts';
 import type { Dialect, ServerFacts } from '../../engine/dialect.ts';
@@ -17,6 +16,7 @@ import { compareSeen, rememberSeen, seenOf } from '../../server/launch/seen-laun
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
 import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import type { KnownLaunch } from './admit-launch.ts';
+import { launchPaths } from './launch-paths.ts';
 import { plainFactsOf } from '../../diagnosis/measured-figures.ts';
 import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
 import type { Flags } from '../../server/recovery/recovery.ts';
@@ -60,6 +60,7 @@ export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
     ...{ name: server.name, engine: basis.engine, dialect: dialectOf(server.engine), machine, host, emit, signal, asked, policy },
     shelf: openBook(run.serverFolder, server.name, NOTHING_KEPT, redact),
     place: placeOf(run, server),
+    paths: () => launchPaths(run, server, machine),
     ...{ given: server.flags, env: told, values, headers: {}, patienceMs: run.patienceMs },
     policyRefuses: (flags) => refuseForbiddenLaunch({ run, server, basis, policy: policy() }, flags),
     version: () => basis.version,
@@ -78,9 +79,6 @@ function placeOf(run: RunSpec, server: ServerSpec): LauncherOptions['place'] {
     port: server.port,
     setup: server.setup,
     command: server.command,
-    workFolder: server.workdir === '' ? dirname(run.file) : server.workdir,
-    logPath: server.log === '' ? join(run.serverFolder, 'logs', `${server.name}.log`) : server.log,
-    stateFolder: join(run.serverFolder, 'servers'),
   };
 }
 

@@ -7,6 +7,7 @@ import { dialectOf } from '../../engine/dialects.ts';
 import { Fleet } from '../../fleet/fleet.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Endpoint } from '../../server/endpoint.ts';
+import type { Reach } from '../../machine/machine.ts';
 import { KeptServer, type KeptServerOptions } from '../../server/kept-server.ts';
 import { launchEmbedded } from '../../server/launch-embedded.ts';
 import type { ModelFile } from '../../server/model-file.ts';
@@ -100,7 +101,7 @@ function openServer(server: ServerSpec, opening: Opening): KeptServer {
     emit,
     onReady,
   } satisfies KeptServerOptions;
-  if (server.attach !== undefined) return new KeptServer({ ...shared, attach: addressOf(server.attach) });
+  if (server.attach !== undefined) return openAttached(server, server.attach, opening, shared);
   if (server.engine !== 'embedded') return openLaunched(server, opening, shared);
   if (model === undefined) throw new Error('a launched server without a model');
   const launch = embeddedLaunch(run, server, model);
@@ -144,7 +145,12 @@ function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptSer
   });
 }
 
-/** Of a server that is already there and reached from this machine. */
-function addressOf(attach: Attachment): string {
-  return attach.kind === 'url' ? attach.url : `http://127.0.0.1:${attach.kind === 'port' ? attach.port : 0}`;
+/** A server that is already there: an address, or a port of its machine. */
+function openAttached(server: ServerSpec, attach: Attachment, { context }: Opening, shared: KeptServerOptions): KeptServer {
+  const open = async (): Promise<Reach> => {
+    if (attach.kind === 'port') return await machineOf(server, context).reach(attach.port);
+    const baseUrl = attach.kind === 'url' ? attach.url : '';
+    return { baseUrl, isOpen: () => true, drops: () => 0, close: async () => undefined };
+  };
+  return new KeptServer({ ...shared, attach: { written: attach.written, open } });
 }

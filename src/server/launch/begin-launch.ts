@@ -4,9 +4,9 @@
  * marker.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, rename, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { AerieError, systemCodeOf } from '../../base/errors.ts';
+import { dirname, join } from 'node:path/posix';
+import { AerieError } from '../../base/errors.ts';
+import { quoteShell } from '../../base/quote-shell.ts';
 import { describeCommand, renderCommand } from '../../engine/launching.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { Clock } from '../../host/host.ts';
@@ -23,14 +23,18 @@ export interface LaunchPlace {
   readonly setup: readonly string[];
   /** '' = the engine's usual one. */
   readonly command: string;
+}
+
+/** Absolute paths on the machine of the launch. */
+export interface LaunchPaths {
   readonly workFolder: string;
   readonly logPath: string;
-  /** Folder for exit statuses, beside the book. */
+  /** Folder for exit statuses. */
   readonly stateFolder: string;
 }
 
 export interface BeginOptions {
-  readonly place: LaunchPlace;
+  readonly place: LaunchPlace & LaunchPaths;
   readonly flags: Flags;
   readonly port: number;
   /** As it is told: secrets by name. */
@@ -54,7 +58,7 @@ export async function beginLaunch(options: BeginOptions): Promise<{ readonly boo
   const words = launching.renderWords({ model: place.model, host: LOOPBACK, port, flags });
   const command = place.command === '' ? launching.usualCommand : place.command;
   const intended = intend(options, describeCommand(command, words));
-  await prepareLog(place.logPath, intended.n - 1);
+  await prepareLog(machine, place.logPath, intended.n - 1);
   await shelf.write(bookWith(options.book, intended));
   onStarting(intended);
   const { setup, workFolder } = place;
@@ -89,17 +93,20 @@ function bookWith(book: ServerBook, current: LaunchRecord): ServerBook {
  * A launch has a log of its own, so that no line of another is taken for one of it. `.0` is what was there before the first.
  * Throws `server.not-launched` where it cannot be written: a server that cannot be watched is not started.
  */
-async function prepareLog(logPath: string, n: number): Promise<void> {
-  try {
-    await mkdir(dirname(logPath), { recursive: true });
-    const found = await stat(logPath).catch(() => undefined);
-    if (found !== undefined && !found.isFile()) throw new Error('it is no file');
-    if (found !== undefined) await rename(logPath, `${logPath}.${n}`);
-    await writeFile(logPath, '', { flag: 'wx' });
-  } catch (thrown) {
-    const because = systemCodeOf(thrown) || (thrown instanceof Error ? thrown.message : String(thrown));
-    throw new AerieError('server.not-launched', `The log of the launch cannot be written: ${logPath} (${because}).`, {
-      remedy: 'Name a file that can be written under log: in the run file, or leave it out. Nothing was started.',
-    });
-  }
+async function prepareLog(machine: Machine, logPath: string, n: number): Promise<void> {
+  const log = quoteShell(logPath);
+  const script = [
+    `mkdir -p -- ${quoteShell(dirname(logPath))} || exit`,
+    `if test -e ${log}; then test -f ${log} || { echo 'it is no file' >&2; exit 1; }; mv -f -- ${log} ${quoteShell(`${logPath}.${n}`)} || exit; fi`,
+    `set -C; : >${log}`,
+  ].join('\n');
+  const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: PREPARE_MS });
+  if (result.kind === 'ended' && result.code === 0) return;
+  const because = result.kind === 'ended' ? (result.stderr.trim().split('\n').at(-1) ?? '') : result.kind;
+  throw new AerieError('server.not-launched', `The log of the launch cannot be written: ${logPath} (${because}).`, {
+    remedy: 'Name a file that can be written under log: in the run file, or leave it out. Nothing was started.',
+  });
 }
+
+/** Two renames; a network disk that wakes up takes seconds. */
+const PREPARE_MS = 60_000;

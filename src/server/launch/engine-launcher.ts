@@ -58,7 +58,15 @@ export class EngineLauncher {
     return this.#engine;
   }
 
+  /** A start whose answer was lost with the connection is looked for in a next round: only the machine knows whether it was one. */
   async launch(): Promise<LaunchedProcess> {
+    for (;;) {
+      const launched = await this.#round();
+      if (launched !== undefined) return launched;
+    }
+  }
+
+  async #round(): Promise<LaunchedProcess | undefined> {
     const { shelf, policyRefuses, host } = this.#options;
     const finding = { ...this.#options, clock: host.clock };
     const found = await this.#findLiving(await shelf.read(), (record) => findStarted(finding, record));
@@ -72,20 +80,28 @@ export class EngineLauncher {
     return await this.#begin(await decideNext(this.#options, book));
   }
 
-  async #begin({ flags, env, book }: Next): Promise<LaunchedProcess> {
-    const { place, dialect, machine, host } = this.#options;
+  async #begin({ flags, env, book }: Next): Promise<LaunchedProcess | undefined> {
+    const { dialect, machine, host } = this.#options;
     await awaitFreeMemory(this.#options, book.baseline ?? []);
     refuseWhenStopping(this.#options);
+    const place = { ...this.#options.place, ...(await this.#options.paths()) };
     const port = portIn(flags) ?? (place.port > 0 ? place.port : await findFreePort(machine, host.random));
     const values = this.#valuesOf(env);
     const effective = dialect.launching?.effectiveFlags({ model: place.model, host: LOOPBACK, port, flags }) ?? flags;
-    const baseline = await runPreflight(this.#options, { flags, effective, values, baseline: book.baseline ?? [] });
-    const { book: begun, record } = await beginLaunch({
+    const baseline = await runPreflight(this.#options, {
+      ...{ flags, effective, values, baseline: book.baseline ?? [], workFolder: place.workFolder },
+    });
+    const started = await beginLaunch({
       ...this.#options,
-      ...{ flags, port, env, values, book: { ...book, baseline } },
+      ...{ place, flags, port, env, values, book: { ...book, baseline } },
       onStarting: (starting) => this.#tell('launch.starting', starting, { line: starting.line, log: starting.logPath }),
       clock: this.#options.host.clock,
+    }).catch((thrown: unknown) => {
+      if (!isAway(thrown)) throw thrown;
+      return undefined;
     });
+    if (started === undefined) return undefined;
+    const { book: begun, record } = started;
     this.#tell('launch.started', record, { pid: record.identity?.pid ?? 0, port: record.port, log: record.logPath });
     return this.#watch(begun, record);
   }
@@ -153,7 +169,7 @@ export class EngineLauncher {
   }
 
   async #judgeDead(record: LaunchRecord): Promise<LiveVerdict> {
-    const engine = this.#open(record, async () => undefined);
+    const engine = await this.#open(record, async () => undefined);
     const verdict = await engine.watch.look();
     await engine.leave();
     return verdict;
@@ -173,9 +189,9 @@ export class EngineLauncher {
     return undefined;
   }
 
-  #watch(book: ServerBook, record: LaunchRecord): LaunchedProcess {
+  async #watch(book: ServerBook, record: LaunchRecord): Promise<LaunchedProcess> {
     this.#answeredBefore = this.#options.asked().answered;
-    const engine = this.#open(record, async (verdict) => {
+    const engine = await this.#open(record, async (verdict) => {
       const latest = await this.#options.shelf.read();
       await this.#noteOver({ ...book, ...latest }, latest.current ?? record, verdict);
     });
@@ -183,9 +199,10 @@ export class EngineLauncher {
     return engine;
   }
 
-  #open(record: LaunchRecord, onOver: (verdict: LiveVerdict) => Promise<void>): LaunchedEngine {
+  async #open(record: LaunchRecord, onOver: (verdict: LiveVerdict) => Promise<void>): Promise<LaunchedEngine> {
     const { name, emit, machine, dialect, host, headers, asked, checkRemedy } = this.#options;
-    const control = host.openHttp({ baseUrl: `http://127.0.0.1:${record.port}`, connections: 2, headers });
+    const reach = await machine.reach(record.port);
+    const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2, headers });
     const remedies = checkRemedy === undefined ? {} : { checkRemedy };
     return new LaunchedEngine({
       name,
@@ -193,6 +210,7 @@ export class EngineLauncher {
       machine,
       dialect,
       control,
+      reach,
       clock: host.clock,
       launch: record,
       asked,
@@ -240,6 +258,11 @@ export class EngineLauncher {
   ): void {
     this.#options.emit({ kind, subject: this.#options.name, facts: { launch: record.n, ...facts } });
   }
+}
+
+/** The machine is out of reach. */
+function isAway(thrown: unknown): boolean {
+  return thrown instanceof AerieError && thrown.code === 'machine.unreachable';
 }
 
 /** The pause before a launch ends early when the worker does: then nothing is to be started any more. */

@@ -13,7 +13,7 @@ import type { EngineCounters } from '../../engine/counters.ts';
 import type { Clock } from '../../host/host.ts';
 import type { HttpClient } from '../../host/http.ts';
 import { openTimeLimit } from '../../host/time-limit.ts';
-import type { Machine, ProcessLook } from '../../machine/machine.ts';
+import type { Machine, ProcessLook, Reach } from '../../machine/machine.ts';
 import { AskBeside } from './ask-beside.ts';
 import { askHealth } from './ask-health.ts';
 import { LogFollower } from './follow-log.ts';
@@ -25,6 +25,8 @@ export interface WatchOptions {
   readonly dialect: Dialect;
   /** To its port; for health and metrics alone. */
   readonly control: HttpClient;
+  /** The way to that port; while it is lost nothing is asked, because no answer would be the server's. */
+  readonly reach: Pick<Reach, 'isOpen'>;
   readonly clock: Clock;
   /** Requests of this worker: those that it has not answered, and those that it has. */
   readonly asked: () => { readonly inFlight: number; readonly answered: number };
@@ -125,7 +127,8 @@ export class LaunchWatch {
   }
 
   async #askServer(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, reach } = this.#options;
+    if (!reach.isOpen()) return;
     const enough = new AbortController();
     const within = clock.sleep(ANSWER_WITHIN_MS, enough.signal);
     await Promise.all([this.#health.ask(within), this.isListening ? this.#counters.ask(within) : undefined]);

@@ -5,12 +5,13 @@
 import type { Emit } from '../../base/events.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
 import type { Clock } from '../../host/host.ts';
+import type { Reach } from '../../machine/machine.ts';
 import type { LaunchedProcess } from '../launched-process.ts';
-import { LOOPBACK } from './begin-launch.ts';
 import type { LaunchRecord } from './launch-book.ts';
 import { LaunchWatch, type WatchOptions } from './launch-watch.ts';
 
 export interface LaunchedEngineOptions extends Omit<WatchOptions, 'onLook'> {
+  readonly reach: Reach;
   readonly name: string;
   readonly emit: Emit;
   /** Stops what is left, writes down how it ended; then the launch counts as ended. */
@@ -25,6 +26,7 @@ export class LaunchedEngine implements LaunchedProcess {
   readonly pid: number;
   readonly logPath: string;
   readonly record: LaunchRecord;
+  readonly reach: Reach;
   readonly #clock: Clock;
   readonly #left = new AbortController();
   readonly #watching: Promise<void>;
@@ -34,6 +36,7 @@ export class LaunchedEngine implements LaunchedProcess {
   constructor(options: LaunchedEngineOptions) {
     const { launch, clock } = options;
     this.record = launch;
+    this.reach = options.reach;
     this.#clock = clock;
     this.pid = launch.identity?.pid ?? 0;
     this.logPath = launch.logPath;
@@ -46,7 +49,7 @@ export class LaunchedEngine implements LaunchedProcess {
   }
 
   get baseUrl(): string {
-    return `http://${LOOPBACK}:${this.record.port}`;
+    return this.reach.baseUrl;
   }
 
   async listening(signal: AbortSignal): Promise<string | undefined> {
@@ -64,14 +67,21 @@ export class LaunchedEngine implements LaunchedProcess {
   }
 
   async #follow(options: LaunchedEngineOptions): Promise<void> {
-    const over = await this.watch.untilOver(this.#left.signal);
-    if (over !== undefined) {
-      await options.onOver(over);
+    try {
+      const over = await this.watch.untilOver(this.#left.signal);
+      if (over !== undefined) {
+        await options.onOver(over);
+        this.#end(`${over.state}${over.phase === '' ? '' : ` in ${over.phase}`}: ${over.title}`);
+      }
+      this.#isOver = over !== undefined;
+    } catch (thrown) {
+      // Its machine stayed away too long. The next launch asks that machine first, and so nothing is started beside it.
       this.#isOver = true;
-      this.#end(`${over.state}${over.phase === '' ? '' : ` in ${over.phase}`}: ${over.title}`);
+      this.#end(thrown instanceof Error ? thrown.message : String(thrown));
     }
     this.watch.close();
     await options.control.close();
+    await options.reach.close();
   }
 }
 

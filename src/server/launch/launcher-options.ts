@@ -8,7 +8,7 @@ import type { Host } from '../../host/host.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import type { Env, Flags, RecoveryBasis, RecoveryLimits } from '../recovery/recovery.ts';
-import type { LaunchPlace } from './begin-launch.ts';
+import type { LaunchPaths, LaunchPlace } from './begin-launch.ts';
 import type { BookShelf } from './launch-book.ts';
 
 export interface LauncherOptions {
@@ -20,6 +20,8 @@ export interface LauncherOptions {
   readonly emit: Emit;
   readonly shelf: BookShelf;
   readonly place: LaunchPlace;
+  /** Asked before each launch: behind ssh the home folder is known only there. */
+  readonly paths: () => Promise<LaunchPaths>;
   /** As the run file has them. */
   readonly given: Flags;
   /** As it is told: secrets by name. */

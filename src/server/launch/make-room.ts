@@ -69,12 +69,18 @@ function describeZombies(count: number, { parent, parentCommand }: LeftMember): 
 }
 
 /** SGLang drains without an end when it is told to stop; what is in flight is asked again anyway. */
-async function abortRequests({ dialect, host, headers }: RoomOptions, port: number, signal: AbortSignal): Promise<void> {
+async function abortRequests({ dialect, host, headers, machine }: RoomOptions, port: number, signal: AbortSignal): Promise<void> {
   if (dialect.name !== 'sglang') return;
-  const client = host.openHttp({ baseUrl: `http://127.0.0.1:${port}`, connections: 1, headers });
+  const reach = await machine.reach(port);
+  while (!reach.isOpen() && !signal.aborted) await host.clock.sleep(OPEN_LOOK_MS, signal);
+  const client = host.openHttp({ baseUrl: reach.baseUrl, connections: 1, headers });
   await client.send({ method: 'POST', path: '/abort_request', body: JSON.stringify({ rid: '', abort_all: true }) }, signal);
   await client.close();
+  await reach.close();
 }
+
+/** A way over ssh is there after some hundred milliseconds. */
+const OPEN_LOOK_MS = 50;
 
 /** Throws `server.gave-up` where others hold the memory for longer than the run's patience. */
 export async function awaitFreeMemory(options: RoomOptions, baseline: readonly GpuReading[], marker?: string): Promise<void> {

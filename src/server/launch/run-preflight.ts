@@ -2,14 +2,13 @@
  * Looks at the machine before a launch and lets `judgePreflight` say what that means. What is refused is thrown; a warning
  * is an event and the launch goes on, because a person may know better.
  */
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join } from 'node:path/posix';
 import { AerieError } from '../../base/errors.ts';
 import { quoteShell } from '../../base/quote-shell.ts';
 import type { Plan } from '../../capacity/plan-launch.ts';
 import { isWholeHelp, parseHelpFlags } from '../../engine/help-flags.ts';
 import { type LaunchFlags, renderCommand } from '../../engine/launching.ts';
-import type { GpuReading } from '../../machine/machine.ts';
+import type { GpuReading, Machine } from '../../machine/machine.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { endNamedHolder } from './make-room.ts';
@@ -27,6 +26,7 @@ export interface PreflightQuestion {
   readonly values: Env;
   /** Of an earlier launch; empty = never seen. */
   readonly baseline: readonly GpuReading[];
+  readonly workFolder: string;
 }
 
 /** Importing an engine takes 10 to 30 s, minutes from a network disk. */
@@ -42,7 +42,7 @@ export async function runPreflight(options: LauncherOptions, question: Preflight
   const ports = await Promise.all(
     portsOf(engine, question.effective).map(async (one) => ({ ...one, owner: await machine.portOwner(one.port) })),
   );
-  const cache = hubCacheOf(question.values);
+  const cache = await hubCacheOf(machine, question.values);
   const resources = await machine.resources([cache]);
   const { baseline } = question;
   const { checks } = judgePreflight({
@@ -51,7 +51,7 @@ export async function runPreflight(options: LauncherOptions, question: Preflight
     holders: gpus.kind === 'read' ? await machine.holders() : undefined,
     baselineMiB: baseline.length === 0 ? undefined : Object.fromEntries(baseline.map(({ index, usedMiB }) => [index, usedMiB])),
     visibleGpus: visibleOf(question.values),
-    help: await askHelp(options, question.values),
+    help: await askHelp(options, question),
     downloadBytes: await bytesToFetch(options, plan, cache),
     diskFreeBytes: resources.diskFreeBytes[0],
   });
@@ -75,12 +75,15 @@ function tell({ name, emit }: LauncherOptions, checks: readonly PreflightCheck[]
 }
 
 /** The first spelling of the question that gets the whole list; undefined: none did. */
-async function askHelp({ machine, engine, place, dialect }: LauncherOptions, values: Env): Promise<string | undefined> {
+async function askHelp(
+  { machine, engine, place, dialect }: LauncherOptions,
+  { values, workFolder }: PreflightQuestion,
+): Promise<string | undefined> {
   const { launching } = dialect;
   if (launching === undefined) return undefined;
   const command = place.command === '' ? launching.usualCommand : place.command;
   for (const words of launching.helpWords) {
-    const script = [...place.setup, `cd -- ${quoteShell(place.workFolder)}`, renderCommand(command, words)].join('\n');
+    const script = [...place.setup, `cd -- ${quoteShell(workFolder)}`, renderCommand(command, words)].join('\n');
     const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: HELP_TIMEOUT_MS, env: values });
     if (result.kind === 'ended' && result.code === 0 && isWholeHelp(engine, parseHelpFlags(result.stdout))) return result.stdout;
   }
@@ -93,8 +96,9 @@ function visibleOf(values: Env): readonly number[] | undefined {
 }
 
 /** Where both engines fetch models to. */
-function hubCacheOf(values: Env): string {
-  const home = values['HF_HOME'] ?? process.env['HF_HOME'] ?? join(homedir(), '.cache', 'huggingface');
+async function hubCacheOf(machine: Machine, values: Env): Promise<string> {
+  const here = machine.isHere ? process.env['HF_HOME'] : undefined;
+  const home = values['HF_HOME'] ?? here ?? join(await machine.home(), '.cache', 'huggingface');
   return values['HF_HUB_CACHE'] ?? join(home, 'hub');
 }
 
