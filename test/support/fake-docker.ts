@@ -1,0 +1,81 @@
+/**
+ * Puts the fake docker on a PATH, with images of its own. What asks it asks a program, as it would the real one; what it is
+ * not is said in `fake-docker.mjs`.
+ */
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { quoteShell } from '../../src/base/quote-shell.ts';
+
+/** What stands in for an image: a command line and an environment. A container has these, what `docker run` says, and nothing else. */
+export interface FakeImage {
+  readonly entrypoint?: readonly string[];
+  readonly command?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly workFolder?: string;
+  readonly stopSignal?: string;
+}
+
+export interface FakeDocker {
+  /** To be given to Aerie. */
+  readonly env: Readonly<Record<'PATH', string>>;
+  readonly binFolder: string;
+  readonly stateFolder: string;
+  /** Whether the client reaches its daemon. */
+  setDaemon(state: 'up' | 'down' | 'denied'): void;
+  /** The words of every call so far. */
+  calls(): string[][];
+  /** Pids of the first processes of containers that run. */
+  pids(): number[];
+  /** Ends every container, by pid; for the end of a test. */
+  endAll(): void;
+}
+
+const PROGRAM = fileURLToPath(new URL('./fake-docker.mjs', import.meta.url));
+
+export function installFakeDocker(
+  folder: string,
+  images: Readonly<Record<string, FakeImage>>,
+  path = process.env['PATH'] ?? '',
+): FakeDocker {
+  const [stateFolder, binFolder] = [join(folder, 'docker'), join(folder, 'docker-bin')];
+  const containers = join(stateFolder, 'containers');
+  for (const made of [containers, binFolder]) mkdirSync(made, { recursive: true });
+  const written = Object.entries(images).map(([name, { env = {}, ...image }]) => [
+    name,
+    { ...image, path, env: Object.entries(env).map(([key, value]) => `${key}=${value}`) },
+  ]);
+  writeFileSync(join(stateFolder, 'images.json'), JSON.stringify(Object.fromEntries(written), undefined, 2));
+  const shim = join(binFolder, 'docker');
+  const [node, program, state] = [process.execPath, PROGRAM, stateFolder].map(quoteShell);
+  writeFileSync(shim, `#!/bin/sh\nAERIE_FAKE_DOCKER=${state} exec ${node} ${program} "$@"\n`);
+  chmodSync(shim, 0o755);
+  const pids = () => readdirSync(containers).flatMap((id) => pidOf(join(containers, id)));
+  return {
+    ...{ env: { PATH: `${binFolder}${delimiter}${path}` }, binFolder, stateFolder, pids },
+    setDaemon: (daemon) => writeFileSync(join(stateFolder, 'daemon'), daemon),
+    calls: () => (existsSync(join(stateFolder, 'calls.jsonl')) ? readCalls(join(stateFolder, 'calls.jsonl')) : []),
+    endAll() {
+      for (const pid of pids()) kill(pid);
+      for (const id of readdirSync(containers)) rmSync(join(containers, id, 'started.json'), { force: true });
+    },
+  };
+}
+
+function pidOf(container: string): number[] {
+  if (!existsSync(join(container, 'started.json')) || existsSync(join(container, 'ended.json'))) return [];
+  return [(JSON.parse(readFileSync(join(container, 'started.json'), 'utf8')) as { pid: number }).pid];
+}
+
+function readCalls(path: string): string[][] {
+  const lines = readFileSync(path, 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as string[]);
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it has ended meanwhile
+  }
+}
