@@ -120,6 +120,7 @@ async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trou
   const request = requestOf(asked, answer, endpoint, context.run);
   const tooLong = answer.isBegun ? undefined : await findTooLong(endpoint, request, context);
   if (tooLong !== undefined) return endAt(endpoint, afterLength(tooLong), trouble, context);
+  const drops = endpoint.drops?.() ?? 0;
   const { outcome, sending } = await attempt({ ...key, turn: turns.length }, endpoint, request, context);
   if (outcome.kind === 'completed') {
     const reply = outcome.reply.take();
@@ -134,11 +135,22 @@ async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trou
   answer.failed();
   slot.leave();
   if (outcome.kind === 'abandoned') return LEFT;
+  if (outcome.kind === 'lost' && (await wayWasLost(endpoint, drops, context))) return { kind: 'again', afterMs: 0 };
   const failure = failureOf(outcome);
   const isOwn = trouble.note(failure, sending, fleet);
   if (isOwn) context.tally.retried();
   const decision = decideRetry(failure, trouble.history(fleet.deaths), standingOf(endpoint, context), context.random);
   return endAt(endpoint, decision, trouble, context);
+}
+
+/** The end of ssh is heard a moment after the end of its connections. */
+const WAY_NEWS_MS = 1_000;
+
+/** The connection to its machine was lost with the answer: a pulled cable says nothing of a prompt, however often it is pulled. */
+async function wayWasLost({ drops }: Endpoint, before: number, { clock, drain }: Conversing): Promise<boolean> {
+  if (drops === undefined) return false;
+  if (drops() === before) await clock.sleep(WAY_NEWS_MS, drain);
+  return drops() > before;
 }
 
 /** A server that rejects everything is left out, and the others go on; what has no room here is asked where the context is longer. */
