@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { systemCodeOf } from '../../base/errors.ts';
+import { commandOf } from '../describe-look.ts';
 import type { ProcessIdentity } from '../machine.ts';
 import { type ProcessStat, parseStat } from '../parse-stat.ts';
 
@@ -25,8 +26,7 @@ export async function readAllStats(): Promise<ProcessStat[]> {
 
 /** Arguments with spaces between; the name in brackets where there are none, as `ps` writes it. */
 export async function readCommand({ pid, name }: Pick<ProcessStat, 'pid' | 'name'>): Promise<string> {
-  const words = ((await readProc(`/proc/${pid}/cmdline`)) ?? '').split('\0').join(' ').trim();
-  return words === '' ? `[${name}]` : words;
+  return commandOf(name, (await readProc(`/proc/${pid}/cmdline`)) ?? '');
 }
 
 /** undefined: gone, or not to be read by this user. */
