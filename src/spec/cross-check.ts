@@ -2,9 +2,11 @@
  * Rules that need two keys of the run file at once. Pure, and over the file as written, so that they are reported
  * together with everything else that is wrong; a value of the wrong kind is the schema's to report and is passed over.
  */
+import { checkClientCommand } from './check-client-command.ts';
 import { checkContinue } from './check-continue.ts';
 import { checkLaunchFlags } from './check-launch-flags.ts';
 import { checkMachine } from './check-machine.ts';
+import { checkNodes } from './check-nodes.ts';
 import { unknownKey, valueAt } from './explain-issue.ts';
 import type { Path, Problem } from './problem.ts';
 import { quoteText } from './quote.ts';
@@ -37,6 +39,8 @@ export function crossCheck(file: unknown): Problem[] {
     ...checkNames(file, 'servers'),
     ...servers.flatMap((_, i) => checkServer(file, ['servers', i])),
     ...servers.flatMap((_, i) => checkLaunchFlags(file, ['servers', i])),
+    ...servers.flatMap((_, i) => checkClientCommand(file, ['servers', i])),
+    ...servers.flatMap((_, i) => checkNodes(file, ['servers', i])),
     ...checkModel(file, servers),
     ...listAt(file, ['policy']).flatMap((_, i) => checkRule(file, ['policy', i])),
     ...samplingPlaces(file).flatMap((path) => checkSampling(file, path, servers)),
