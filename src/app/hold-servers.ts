@@ -29,7 +29,7 @@ export async function holdServers(run: RunSpec, context: OperationContext): Prom
     return { run, release: () => held.release() };
   } catch (thrown) {
     if (!(thrown instanceof AerieError) || thrown.code !== 'ledger.held-elsewhere') throw thrown;
-    const living = (await livingLaunches(run, context)).filter(({ readyAt }) => readyAt > 0);
+    const living = (await livingLaunches(run, context)).filter(({ readyAt, unseen }) => readyAt > 0 && unseen === '');
     const servers = run.servers.flatMap((server) => {
       if (!isLaunched(server)) return [server];
       const launch = living.find((one) => one.server === server.name);

@@ -1,7 +1,9 @@
 /** What happened to the servers that Aerie launches: every launch, verdict, change and rule, from the ledger's events; and what lives now. */
 import type { Event, EventKind } from '../base/events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { openBook } from '../server/launch/launch-book.ts';
+import { AerieError } from '../base/errors.ts';
+import type { Machine, ProcessIdentity } from '../machine/machine.ts';
+import { type LaunchRecord, openBook } from '../server/launch/launch-book.ts';
 import { NOTHING_KEPT } from '../server/recovery/kept-changes.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
@@ -16,6 +18,10 @@ export interface LivingLaunch {
   readonly log: string;
   /** Epoch ms; 0 = it is not ready yet. */
   readonly readyAt: number;
+  /** '' = this machine. */
+  readonly machine: string;
+  /** Why it could not be looked at: its machine is out of reach, and it may well live; '' = it was seen to live. */
+  readonly unseen: string;
 }
 
 /** Phases and checks are for whoever watches; `launch.starting` has the flags, so that `launch.started` says nothing new later. */
@@ -42,16 +48,32 @@ export function launchHistory(ledger: Pick<Ledger, 'events'>): Event[] {
   }
 }
 
-/** Those whose process is still the one that was started. Reads only. */
+/** A person waits; a machine that answers at all does so in a second or two. */
+const STATUS_PATIENCE_MS = 5_000;
+
+/** Those whose process is still the one that was started, and those of machines that are out of reach. Reads only. */
 export async function livingLaunches(run: RunSpec, context: OperationContext): Promise<LivingLaunch[]> {
   const living: LivingLaunch[] = [];
   for (const server of run.servers.filter(isLaunched)) {
     const { current } = await openBook(run.serverFolder, server.name, NOTHING_KEPT).read();
     if (current?.identity === undefined) continue;
-    const { main } = await machineOf(server, context).look(current.identity, current);
-    if (main !== 'running') continue;
+    const machine = machineOf(server, context, STATUS_PATIENCE_MS);
+    const unseen = await lookAt(machine, current.identity, current);
+    if (unseen === undefined) continue;
     const { n, identity, port, logPath, readyAt = 0 } = current;
-    living.push({ server: server.name, launch: n, pid: identity.pid, port, log: logPath, readyAt });
+    const where = machine.isHere ? '' : machine.name;
+    living.push({ server: server.name, launch: n, pid: identity.pid, port, log: logPath, readyAt, machine: where, unseen });
   }
   return living;
+}
+
+/** undefined: it does not run. '' = it does. */
+async function lookAt(machine: Machine, identity: ProcessIdentity, launch: LaunchRecord): Promise<string | undefined> {
+  try {
+    const { main } = await machine.look(identity, launch);
+    return main === 'running' ? '' : undefined;
+  } catch (thrown) {
+    if (!(thrown instanceof AerieError) || thrown.code !== 'machine.unreachable') throw thrown;
+    return thrown.message;
+  }
 }

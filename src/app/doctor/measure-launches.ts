@@ -1,5 +1,5 @@
 /** What the launches of a run need of this machine: GPUs, the engine's command, a free port. Nothing is started. */
-import { dirname } from 'node:path';
+import { AerieError } from '../../base/errors.ts';
 import { quoteShell } from '../../base/quote-shell.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { portIn } from '../../engine/launching.ts';
@@ -8,34 +8,56 @@ import type { RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { livingLaunches } from '../launch-history.ts';
 import { isLaunched } from '../server/choose-servers.ts';
+import { launchPaths } from '../servers/launch-paths.ts';
 import { machineOf } from '../servers/machine-of.ts';
 import { type DoctorCheck, fails, ok, warning } from './finding.ts';
 
 export async function checkLaunches(run: RunSpec, context: OperationContext): Promise<DoctorCheck[]> {
   const launched = run.servers.filter(isLaunched);
-  const [first] = launched;
-  if (first === undefined) return [];
+  if (launched.length === 0) return [];
   const living = await livingLaunches(run, context);
-  const checks = [await checkGpus(machineOf(first, context))];
+  const checks: DoctorCheck[] = [];
+  const gpusOf = new Set<string>();
   for (const server of launched) {
-    const machine = machineOf(server, context);
+    const machine = machineOf(server, context, DOCTOR_PATIENCE_MS);
+    const reached = await checkReach(machine);
+    if (reached !== undefined && !gpusOf.has(machine.name)) checks.push(reached);
+    if (reached?.verdict === 'fails') continue;
+    if (!gpusOf.has(machine.name)) checks.push(await checkGpus(machine));
+    gpusOf.add(machine.name);
     checks.push(await checkCommand(run, server, machine));
-    const own = living.find((launch) => launch.server === server.name);
+    const own = living.find((launch) => launch.server === server.name && launch.unseen === '');
     const port = portIn(server.flags) ?? server.port;
     if (own === undefined && port > 0) checks.push(await checkPort(server, port, machine));
   }
   return checks;
 }
 
+/** As for a person who waits. */
+const DOCTOR_PATIENCE_MS = 5_000;
+
+/** undefined: it is this machine. */
+async function checkReach(machine: Machine): Promise<DoctorCheck | undefined> {
+  if (machine.isHere) return undefined;
+  const name = `machine ${machine.name}`;
+  try {
+    return ok(name, `ssh reaches it; its home folder is ${await machine.home()}`);
+  } catch (thrown) {
+    if (!(thrown instanceof AerieError)) throw thrown;
+    return fails(name, thrown.message, thrown.detail.remedy);
+  }
+}
+
 async function checkGpus(machine: Machine): Promise<DoctorCheck> {
   const look = await machine.gpus();
+  const name = machine.isHere ? 'GPUs' : `GPUs of ${machine.name}`;
   if (look.kind === 'read') {
     const names = [...new Set(look.gpus.map(({ name }) => name))].join(', ');
-    return ok('GPUs', `nvidia-smi names ${look.gpus.length}: ${names}`, { count: look.gpus.length });
+    return ok(name, `nvidia-smi names ${look.gpus.length}: ${names}`, { count: look.gpus.length });
   }
-  const why = look.kind === 'absent' ? 'there is no nvidia-smi here' : look.because;
+  const why = look.kind === 'absent' ? `there is no nvidia-smi on ${machine.name}` : look.because;
   return fails(
-    'GPUs',
+    name,
     why,
     'Install the driver, or start the container with its GPUs (docker --gpus all); aerie rehearse needs none.',
   );
@@ -50,7 +72,7 @@ async function checkCommand(run: RunSpec, server: ServerSpec, machine: Machine):
   const [, program = '', module] = /^\s*(?:\w+=\S*\s+)*(\S+)(?:\s+-m\s+(\w+))?/.exec(command) ?? [];
   const find = 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)';
   const script = [
-    `cd -- ${quoteShell(server.workdir === '' ? dirname(run.file) : server.workdir)}`,
+    `cd -- ${quoteShell((await launchPaths(run, server, machine)).workFolder)}`,
     ...server.setup,
     // As the shell reads it in the launch: a variable or ~ in it counts.
     `command -v ${program}${module === undefined ? '' : ` && ${program} -c ${quoteShell(find)} ${quoteShell(module)}`}`,

@@ -6,7 +6,10 @@
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
+import { quoteShell } from '../../base/quote-shell.ts';
 import { cacheFolderOf } from '../../host/cache-folder.ts';
+import type { Machine } from '../../machine/machine.ts';
+import { readMachineText } from '../../machine/read-text.ts';
 import { findHubFile, type HubAccess, HubError, listHubEntries } from '../../host/hub-files.ts';
 
 export interface ModelFiles {
@@ -47,9 +50,39 @@ async function readFolder(model: string, path: string): Promise<ModelFiles> {
   const quantConfig = await readJson(join(path, 'hf_quant_config.json'), model).catch(() => undefined);
   let weightBytes = 0;
   for (const name of await readdir(path)) {
-    if (WEIGHTS.test(name) && !COPIES.test(name)) weightBytes += (await stat(join(path, name))).size;
+    if (isWeights(name)) weightBytes += (await stat(join(path, name))).size;
   }
   return { name: basename(path), config, weightBytes, source: join(path, 'config.json'), ...given(quantConfig) };
+}
+
+/** A checkpoint in a folder of another machine; undefined: no config.json can be read there. */
+export async function readModelFilesThere(model: string, machine: Machine): Promise<ModelFiles | undefined> {
+  const read = async (name: string) => parseKept(await readMachineText(machine, `${model}/${name}`, MOST_CONFIG_BYTES));
+  const config = await read('config.json');
+  if (config === undefined) return undefined;
+  const list = `cd -- ${quoteShell(model)} && stat -L -c '%s %n' -- *`;
+  const sizes = await machine.run({ file: 'sh', args: ['-c', list], timeoutMs: LIST_MS });
+  const lines = sizes.kind === 'ended' ? sizes.stdout.split('\n') : [];
+  const weightBytes = lines
+    .map((line) => /^(\d+) (.*)$/.exec(line))
+    .reduce((sum, found) => (found?.[2] !== undefined && isWeights(found[2]) ? sum + Number(found[1]) : sum), 0);
+  const source = `${model}/config.json on ${machine.name}`;
+  return { name: basename(model), config, weightBytes, source, ...given(await read('hf_quant_config.json')) };
+}
+
+/** A folder of some hundred files on a network disk. */
+const LIST_MS = 30_000;
+
+function isWeights(name: string): boolean {
+  return WEIGHTS.test(name) && !COPIES.test(name);
+}
+
+function parseKept(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 async function readJson(path: string, model: string): Promise<unknown> {

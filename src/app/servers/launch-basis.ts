@@ -35,12 +35,12 @@ export async function obtainBasis(
   const engine = server.engine === 'vllm' ? 'vllm' : 'sglang';
   const version = server.engineVersion;
   const unknown: string[] = [];
-  const shape = await obtainShape(run.model, context).catch((thrown: unknown) => {
+  const shape = await obtainShape(run.model, context, machine).catch((thrown: unknown) => {
     unknown.push(`the shape of ${run.model}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
     return undefined;
   });
   const gpu = server.gpu === '' ? await gpuOf(machine) : findGpu(server.gpu);
-  if (gpu === undefined) unknown.push('the GPU: nvidia-smi does not name one here; write gpu: in the run file');
+  if (gpu === undefined) unknown.push(`the GPU: nvidia-smi does not name one on ${machine.name}; write gpu: in the run file`);
   const observations =
     gpu === undefined ? [] : await recallLaunches({ model: run.model, engine, version, gpu: gpu.name }, context.host.env);
   return { engine, version, shape, gpu, observations, unknown };

@@ -4,6 +4,6 @@ import type { Machine } from '../../machine/machine.ts';
 import type { ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 
-export function machineOf(server: ServerSpec, { host, lab }: OperationContext): Machine {
+export function machineOf(server: ServerSpec, { host, lab }: OperationContext, _patienceMs?: number): Machine {
   return lab === undefined ? localMachine(host) : lab.machineOf(server);
 }

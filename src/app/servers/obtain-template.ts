@@ -11,6 +11,8 @@ import type { FoundTemplate } from '../../base/prompt-template.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import { findHubFile, type HubAccess, HubError } from '../../host/hub-files.ts';
 import { readText } from '../../host/read-text.ts';
+import type { Machine } from '../../machine/machine.ts';
+import { readMachineText } from '../../machine/read-text.ts';
 import { replaceFile } from '../../shard/durable-file.ts';
 import { openPromptTemplate } from '../../tokens/prompt-template.ts';
 
@@ -25,6 +27,8 @@ export interface TemplatePlaces {
   readonly runFile: string;
   readonly runFolder: string;
   readonly access: HubAccess;
+  /** Where the server runs: a path it names lies there. */
+  readonly machine?: Machine;
 }
 
 type Texts = Readonly<Partial<Record<typeof CONFIG | typeof JINJA, string>>>;
@@ -39,9 +43,10 @@ export async function obtainTemplate(
   const folders = names
     .filter((name) => name === places.model || isAbsolute(name))
     .map((name) => resolve(dirname(places.runFile), name));
-  for (const folder of [kept, ...folders]) {
-    const found = open(await readFolder(folder), looked, folder);
-    if (found !== undefined && folder !== kept) await keep(kept, found.texts);
+  const there = await readThere(names, places.machine);
+  for (const { texts, place } of [...(await readHere([kept, ...folders])), ...there]) {
+    const found = open(texts, looked, place);
+    if (found !== undefined && place !== kept) await keep(kept, found.texts);
     if (found !== undefined) return found.template;
   }
   for (const repo of names.filter((name) => /^[\w.-]+\/[\w.-]+$/.test(name))) {
@@ -61,6 +66,30 @@ function open(texts: Texts, looked: string[], place: string): { template: FoundT
     return { template: openPromptTemplate({ config, jinja }), texts };
   looked.push(`${place}: neither ${JINJA} nor a template in ${CONFIG}`);
   return undefined;
+}
+
+interface ReadPlace {
+  readonly place: string;
+  readonly texts: Texts;
+}
+
+function readHere(folders: readonly string[]): Promise<ReadPlace[]> {
+  return Promise.all(folders.map(async (folder) => ({ place: folder, texts: await readFolder(folder) })));
+}
+
+async function readThere(names: readonly string[], machine: Machine | undefined): Promise<ReadPlace[]> {
+  if (machine === undefined || machine.isHere) return [];
+  const folders = names.filter((name) => isAbsolute(name));
+  return Promise.all(
+    folders.map(async (folder) => {
+      const texts: Record<string, string> = {};
+      for (const name of [CONFIG, JINJA]) {
+        const text = await readMachineText(machine, `${folder}/${name}`, MOST_BYTES);
+        if (text !== undefined) texts[name] = text;
+      }
+      return { place: `${folder} on ${machine.name}`, texts };
+    }),
+  );
 }
 
 async function readFolder(folder: string): Promise<Texts> {

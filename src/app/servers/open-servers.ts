@@ -96,7 +96,13 @@ function openServer(server: ServerSpec, opening: Opening): KeptServer {
       facts,
     }),
     findTemplate: (facts: ServerFacts, signal: AbortSignal) =>
-      obtainTemplate({ model: run.model, runFile: run.file, runFolder: run.folder, access: { env: host.env, signal } }, facts),
+      obtainTemplate(
+        {
+          ...{ model: run.model, runFile: run.file, runFolder: run.folder, access: { env: host.env, signal } },
+          machine: machineOf(server, context),
+        },
+        facts,
+      ),
     host,
     emit,
     onReady,

@@ -44,8 +44,13 @@ describe('renderHistory', () => {
   });
 
   test('says where a living launch is, and nothing where there is none', () => {
-    const living = { server: 's', launch: 3, pid: 7, port: 30_000, log: '/r/s.log', readyAt: 0 };
+    const living = { server: 's', launch: 3, pid: 7, port: 30_000, log: '/r/s.log', readyAt: 0, machine: '', unseen: '' };
     expect(renderHistory([], [living])).toEqual(['lives      s: launch 3, pid 7, port 30000, not ready yet, log /r/s.log']);
+    const away = { ...living, machine: 'gpu-box', unseen: 'gpu-box is out of reach' };
+    expect(renderHistory([], [{ ...living, machine: 'gpu-box' }, away])).toEqual([
+      'lives      s: launch 3 on gpu-box, pid 7, port 30000, not ready yet, log /r/s.log',
+      'unseen     s: launch 3 on gpu-box, pid 7, may live: gpu-box is out of reach',
+    ]);
     expect(renderHistory([], [])).toEqual([]);
   });
 });

@@ -17,11 +17,14 @@ export function renderHistory(events: readonly Event[], living: readonly LivingL
       ? []
       : [`launches   ${count}${countOf(events.length, 'event')}${count === '' ? '' : ' (all with --json)'}`]),
     ...shown.map((event) => `  ${localTime(event.at)}  ${renderLine(event)}`),
-    ...living.map(
-      ({ server, launch, pid, port, log, readyAt }) =>
-        `lives      ${server}: launch ${launch}, pid ${pid}, port ${port}${readyAt === 0 ? ', not ready yet' : ''}, log ${log}`,
-    ),
+    ...living.map(renderLiving),
   ];
+}
+
+function renderLiving({ server, launch, pid, port, log, readyAt, machine, unseen }: LivingLaunch): string {
+  if (unseen !== '') return `unseen     ${server}: launch ${launch} on ${machine}, pid ${pid}, may live: ${unseen}`;
+  const where = machine === '' ? '' : ` on ${machine}`;
+  return `lives      ${server}: launch ${launch}${where}, pid ${pid}, port ${port}${readyAt === 0 ? ', not ready yet' : ''}, log ${log}`;
 }
 
 function renderLine(event: Event): string {

@@ -19,6 +19,8 @@ export interface LaunchedEngineOptions extends Omit<WatchOptions, 'onLook'> {
 }
 
 const LOOK_EVERY_MS = 250;
+/** A look that is under way ends within two seconds. */
+const LEAVE_MS = 5_000;
 
 export class LaunchedEngine implements LaunchedProcess {
   readonly watch: LaunchWatch;
@@ -62,7 +64,8 @@ export class LaunchedEngine implements LaunchedProcess {
 
   async leave(): Promise<'running'> {
     this.#left.abort();
-    await this.#watching;
+    // A look at a machine that is out of reach may wait for long.
+    await Promise.race([this.#watching, this.#clock.sleep(LEAVE_MS)]);
     return 'running';
   }
 
