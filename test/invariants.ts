@@ -116,8 +116,9 @@ export const INVARIANTS = {
     promise: 'A second Ctrl-C or SIGTERM commits what was answered within ten seconds and says what was given up.',
     because: 'A scheduler sends SIGKILL soon after SIGTERM.',
   },
-  'stop:hang-up-is-ignored': {
-    promise: 'A closed terminal does not stop a run.',
+  'stop:hang-up-is-safe': {
+    promise:
+      'A terminal that closes kills no run: a worker in it finishes what is in flight, commits and ends; one without a terminal (`--detach`, nohup, a scheduler) goes on.',
     because: 'ssh sessions end.',
   },
   'engine:no-orphan': {

@@ -17,6 +17,8 @@ export interface OperationContext {
   readonly drain: AbortSignal;
   /** Give up what is in flight. */
   readonly abort: AbortSignal;
+  /** The worker is in no terminal: `aerie run --detach`. */
+  readonly isDetached?: boolean;
   /** Servers are launched elsewhere than on this machine, and what they measure says nothing about a real one: a rehearsal. */
   readonly lab?: Lab;
 }

@@ -2,7 +2,6 @@
  * The run folder: made once, held by one worker, compared with the run file at each start.
  * What changes the data is refused with the difference shown; new partitions and higher budgets are taken over.
  */
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { AerieError, diskCodeOf, systemCodeOf } from '../base/errors.ts';
 import type { Event, Facts, Happening } from '../base/events.ts';
@@ -19,12 +18,15 @@ import { replaceFile } from '../shard/durable-file.ts';
 import { type Difference, identityDifferences, identityOf } from '../spec/identity.ts';
 import type { RunSpec } from '../spec/run.ts';
 import { refuseNetworkDisk } from './refuse-network-disk.ts';
+import { nameHolder } from './worker-of.ts';
 
 export interface HeldFolder {
   readonly ledger: Ledger;
   readonly isNew: boolean;
   /** What `--amend` has recorded, already durable. */
   readonly events: readonly Event[];
+  /** The worker was asked to end: whoever looks is told. */
+  sayDraining(): void;
   close(): void;
 }
 
@@ -32,7 +34,7 @@ export interface HeldFolder {
  * Makes or opens the run folder for work. Throws before anything is changed when the run file differs in its data, unless
  * `isAmending`: then the differences are recorded as `run.amended`, and the run goes on in the new way.
  */
-export async function openRunFolder(run: RunSpec, host: Host, isAmending = false): Promise<HeldFolder> {
+export async function openRunFolder(run: RunSpec, host: Host, isAmending = false, isDetached = false): Promise<HeldFolder> {
   await refuseNetworkDisk(run.folder);
   try {
     // Synced up to the run file's own folder: a ledger is no use in a folder whose name a power cut takes away.
@@ -40,7 +42,8 @@ export async function openRunFolder(run: RunSpec, host: Host, isAmending = false
   } catch (thrown) {
     throw cannotWrite(run.folder, thrown);
   }
-  const held = holdRun(run.folder, { pid: host.pid, host: hostname(), startedAt: host.clock.now() });
+  const name = await nameHolder(run.folder, host, isDetached);
+  const held = holdRun(run.folder, name);
   let ledger: Ledger | undefined;
   try {
     ledger = openSqliteLedger(join(run.folder, 'ledger.sqlite'), { clock: host.clock });
@@ -53,6 +56,7 @@ export async function openRunFolder(run: RunSpec, host: Host, isAmending = false
       ledger: opened,
       isNew,
       events,
+      sayDraining: () => held.rename({ ...name, isDraining: true }),
       close() {
         opened.close();
         held.release();

@@ -102,7 +102,9 @@ export async function workOn(
   refuseBeforeStart(run, context.host.env);
   const bases = await planLaunches(run, context);
   const { isAmending, killHolder } = wishes;
-  const { ledger, isNew, events: amendments, close } = await openRunFolder(run, context.host, isAmending);
+  const held = await openRunFolder(run, context.host, isAmending, context.isDetached);
+  const { ledger, isNew, events: amendments, sayDraining, close } = held;
+  context.drain.addEventListener('abort', sayDraining, { once: true });
   const log = openRunLog(join(run.folder, 'logs', 'aerie.log'));
   const onEvents = (events: readonly Event[]) => {
     for (const event of events) {
@@ -123,6 +125,7 @@ export async function workOn(
     await markNewAttempts(job, wishes, argument);
     return await work(job, isNew, argument);
   } finally {
+    context.drain.removeEventListener('abort', sayDraining);
     log.close();
     close();
   }

@@ -5,13 +5,17 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { describeRule } from '../spec/policy.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
+import { followRun } from './follow-run.ts';
 import { launchHistory, type LivingLaunch, livingLaunches } from './launch-history.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
 import { policyInForce } from './policy-in-force.ts';
 import { openForReading } from './read-run.ts';
+import { type Worker, workerOf } from './worker-of.ts';
 
 export interface StatusInput {
   readonly run: string;
+  /** Watches the worker until it ends, and then ends as the run has. */
+  readonly follow?: boolean;
 }
 
 export interface StatusReport {
@@ -37,6 +41,8 @@ export interface StatusReport {
   readonly history: readonly Event[];
   /** Launches that run now. */
   readonly living: readonly LivingLaunch[];
+  /** Who works on it now. */
+  readonly worker?: Worker;
   /** Attempts by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Nothing is left to do, as far as is known without looking at the sources. */
@@ -49,6 +55,8 @@ const MOST_SHOWN = 20;
 export async function runStatus(input: StatusInput, context: OperationContext): Promise<StatusReport> {
   const { run, ledger } = await openForReading(input.run, context.host);
   try {
+    if (input.follow === true) await followRun({ run, ledger, argument: input.run }, context);
+    const worker = await workerOf(run.folder);
     const partitions = await reportPartitions(ledger, run.folder);
     const setAsides = partitions.flatMap(({ name }) => ledger.setAsides(name, MOST_SHOWN)).slice(0, MOST_SHOWN);
     const isFinished = partitions.every(
@@ -58,6 +66,7 @@ export async function runStatus(input: StatusInput, context: OperationContext): 
     return {
       ...{ run: run.name, folder: run.folder, partitions, setAsides, rules: rulesOf(run, ledger) },
       ...{ history: launchHistory(ledger), living: await livingLaunches(run, context) },
+      ...(worker === undefined ? {} : { worker }),
       ...{ outcomes: ledger.outcomeCounts(), isFinished },
     };
   } finally {

@@ -245,6 +245,11 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: 'A job scheduler or a service manager sends it at its time limit.',
     do: 'Give the same command again.',
   },
+  'run.cut-off': {
+    means: `No worker of the run is left, and the last one has not said how it ended: it was killed, or the machine went down. ${SAME_COMMAND}`,
+    look: '`journalctl -k` or `dmesg` for the kernel’s out-of-memory killer; `logs/worker.log` in the run folder has the last words of a detached worker.',
+    do: 'Give the same command again, with `--detach` where no terminal stays open.',
+  },
   'bug.invariant': {
     means: `Aerie met something that it holds to be impossible, and stopped rather than go on. ${SAME_COMMAND}`,
     look: 'The lines of the message, and `logs/aerie.log` in the run folder.',

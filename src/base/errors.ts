@@ -63,6 +63,7 @@ export const ERRORS = {
   'server.gave-up': { fault: 'stopped', title: 'The server stayed away and recovery was given up' },
   'run.interrupted': { fault: 'interrupted', title: 'Interrupted by Ctrl-C' },
   'run.terminated': { fault: 'terminated', title: 'Terminated' },
+  'run.cut-off': { fault: 'stopped', title: 'The worker of a run ended without a word' },
   'bug.invariant': { fault: 'bug', title: 'Aerie broke one of its own rules' },
 } as const satisfies Readonly<Record<string, { fault: Fault; title: string }>>;
 

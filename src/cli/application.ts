@@ -2,7 +2,7 @@
 import { buildApplication, buildRouteMap } from '@stricli/core';
 import { AERIE_VERSION } from '../base/version.ts';
 import { checkCommand, exportCommand } from './routes/delivery.ts';
-import { previewCommand, rehearseCommand, runCommand, statusCommand } from './routes/generation.ts';
+import { previewCommand, rehearseCommand, runCommand, statusCommand, stopCommand } from './routes/generation.ts';
 import { policyRoutes } from './routes/policy.ts';
 import { doctorCommand, explainCommand, initCommand } from './routes/help.ts';
 import { serverCommands } from './routes/server.ts';
@@ -13,6 +13,7 @@ const commands = {
   preview: previewCommand,
   rehearse: rehearseCommand,
   status: statusCommand,
+  stop: stopCommand,
   check: checkCommand,
   export: exportCommand,
   init: initCommand,

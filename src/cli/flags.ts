@@ -13,6 +13,15 @@ export interface RunFlags extends CommonFlags {
   readonly amend: boolean;
   readonly strict: boolean;
   readonly killHolder?: number;
+  readonly detach: boolean;
+}
+
+export interface StatusFlags extends CommonFlags {
+  readonly follow: boolean;
+}
+
+export interface StopFlags extends CommonFlags {
+  readonly now: boolean;
 }
 
 export interface RehearseFlags extends CommonFlags {

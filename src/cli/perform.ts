@@ -1,9 +1,10 @@
 /**
  * Runs one operation for the command line: signals in, answer or error out, exit code from the error's fault.
  *
- * Ctrl-C once: drain. Twice, or SIGTERM: give up what is in flight, commit, exit. SIGHUP (a closed terminal) does not
- * stop a run. If committing itself hangs, the process ends ten seconds after the second signal: a kill is always safe.
+ * Ctrl-C once: drain. Twice, or SIGTERM: give up what is in flight, commit, exit. A terminal that closes (SIGHUP) drains what was
+ * started in it: nobody is left to see or to stop it. What has no terminal (nohup, a scheduler, --detach) goes on. If committing itself hangs, the process ends ten seconds after the second signal: a kill is always safe.
  */
+import { isatty } from 'node:tty';
 import type { OperationContext } from '../app/context.ts';
 import { AerieError, bug } from '../base/errors.ts';
 import type { CliContext } from './cli-context.ts';
@@ -23,6 +24,8 @@ export interface Performed<T> {
   readonly render: ((answer: T) => string) | undefined;
   /** What `--json` prints of the answer, where that is not all of it. */
   readonly data?: (answer: T) => unknown;
+  /** Told an error before it is shown. */
+  readonly onError?: (error: AerieError) => void;
   /** Exit code 1 where the answer is no. */
   readonly isNo?: (answer: T) => boolean;
 }
@@ -46,7 +49,12 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
     drain.abort('SIGINT');
   };
   const onTerminate = () => giveUp('SIGTERM');
-  const onHangUp = () => undefined;
+  const isInTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor)); // asked now: one that has closed is none
+  const onHangUp = () => {
+    if (!isInTerminal || drain.signal.aborted) return;
+    terminal.say('The terminal has closed: finishing what is in flight, then committing.');
+    drain.abort('SIGHUP');
+  };
   node.on('SIGINT', onInterrupt).on('SIGTERM', onTerminate).on('SIGHUP', onHangUp);
   try {
     const host = await cli.makeHost();
@@ -62,7 +70,9 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
     tellAnswer(node, performed, answer);
   } catch (thrown) {
     terminal.close();
-    tellError(node, json, thrown instanceof AerieError ? thrown : asError(thrown, drain.signal));
+    const error = thrown instanceof AerieError ? thrown : asError(thrown, drain.signal);
+    performed.onError?.(error);
+    tellError(node, json, error);
   } finally {
     node.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate).off('SIGHUP', onHangUp);
     clearTimeout(hardStop);

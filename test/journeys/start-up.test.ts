@@ -6,7 +6,7 @@ import { MAIN, makeProject } from '../support/cli.ts';
 import { LIST_MODULES, modulesIn } from '../support/list-modules.ts';
 
 /** init writes the run file that doctor looks at. */
-const COMMANDS = ['run', 'preview', 'status', 'check', 'export', 'init', 'doctor', 'explain'];
+const COMMANDS = ['run', 'preview', 'status', 'stop', 'check', 'export', 'init', 'doctor', 'explain'];
 
 async function modulesOf(args: readonly string[]): Promise<string[]> {
   const result = await makeProject().aerie(args, { nodeArgs: ['--import', LIST_MODULES] });

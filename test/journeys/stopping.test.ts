@@ -106,7 +106,7 @@ test('a stop under --json is one document on stdout, with the numbers as facts',
   expect(error?.facts).toMatchObject({ done: 4, enrolled: 12, givenUpRequests: 4 });
 });
 
-proves('stop:hang-up-is-ignored', 'a closed terminal does not stop a run', async () => {
+proves('stop:hang-up-is-safe', 'a hang-up does not stop a run that is in no terminal', async () => {
   const project = await lookalikeProject({ prompts: 12, scenario: { latency: { kind: 'fixed', ms: 300 } } });
   const run = await startAndFill(project);
   run.kill('SIGHUP');

@@ -1,5 +1,6 @@
 /** The answer of `aerie status`. Pure. */
 import type { StatusReport } from '../../app/status.ts';
+import type { Worker } from '../../app/worker-of.ts';
 import { formatCount } from '../../base/units.ts';
 import { renderHistory } from './launch-history.ts';
 import { renderPartitions } from './partitions.ts';
@@ -18,9 +19,20 @@ export function renderStatus(report: StatusReport): string {
     lines.push(`policy     ${rule}: ${because} (decided by ${by}${since})`);
   }
   lines.push(...renderHistory(report.history, report.living));
-  lines.push(
-    `folder     ${report.folder}`,
-    `next       aerie ${report.isFinished && hasRecords ? 'check' : 'run'} ${report.folder}`,
-  );
+  if (report.worker !== undefined) lines.push(renderWorker(report.worker));
+  lines.push(`folder     ${report.folder}`, `next       ${nextOf(report, hasRecords)}`);
   return lines.join('\n');
+}
+
+function renderWorker({ pid, host, startedAt, isDetached, log, isDraining, presence }: Worker): string {
+  const since = `${new Date(startedAt).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  const where = isDetached ? `detached, its words in ${log}` : 'in a terminal or a program that started it';
+  const state = isDraining ? '; it finishes what is in flight and ends' : '';
+  const seen = presence === 'running' ? '' : `; on ${host}, where it cannot be seen from here`;
+  return `worker     pid ${pid} since ${since}, ${where}${state}${seen}`;
+}
+
+function nextOf({ worker, isFinished, folder }: StatusReport, hasRecords: boolean): string {
+  if (worker !== undefined) return `aerie status ${folder} --follow, or aerie stop ${folder}`;
+  return `aerie ${isFinished && hasRecords ? 'check' : 'run'} ${folder}`;
 }

@@ -1,7 +1,7 @@
-/** Commands that make records: run, preview, status. Loads nothing but stricli. */
+/** Commands that make records: run, stop, preview, status. Loads nothing but stricli. */
 import { buildCommand } from '@stricli/core';
 import type { CliContext } from '../cli-context.ts';
-import type { CommonFlags, RehearseFlags, RunFlags } from '../flags.ts';
+import type { CommonFlags, RehearseFlags, RunFlags, StatusFlags, StopFlags } from '../flags.ts';
 import { json, killHolder, number, onFindings, onRun, text } from './parameters.ts';
 
 export const runCommand = buildCommand<RunFlags, [string], CliContext>({
@@ -26,6 +26,11 @@ export const runCommand = buildCommand<RunFlags, [string], CliContext>({
       },
       strict: { kind: 'boolean', default: false, brief: 'Stop at the first input row that is refused, with its line and reason' },
       killHolder,
+      detach: {
+        kind: 'boolean',
+        default: false,
+        brief: 'Go on without this terminal; returns when the worker works, and says how to look and how to stop it',
+      },
     },
     positional: onRun,
   },
@@ -34,6 +39,23 @@ export const runCommand = buildCommand<RunFlags, [string], CliContext>({
     fullDescription:
       'Generates answers for every prompt of the run file and writes exact records. Ctrl-C finishes what is in flight; ' +
       'a second one gives it up. After any stop, even kill -9, the same command resumes.\n\nExample: aerie run run.yaml',
+  },
+});
+
+export const stopCommand = buildCommand<StopFlags, [string], CliContext>({
+  loader: async () => (await import('../commands/stop.ts')).stop,
+  parameters: {
+    flags: {
+      ...json,
+      now: { kind: 'boolean', default: false, brief: 'Give up what is in flight instead of finishing it' },
+    },
+    positional: onRun,
+  },
+  docs: {
+    brief: 'End the worker of a run safely, wherever it was started; the run resumes with aerie run',
+    fullDescription:
+      'As Ctrl-C in its terminal: what is in flight is finished and committed. Waits for it; Ctrl-C ends the waiting alone. ' +
+      'Launched servers go on: aerie server stop ends them.\n\nExample: aerie stop run.yaml',
   },
 });
 
@@ -68,9 +90,19 @@ export const rehearseCommand = buildCommand<RehearseFlags, [string], CliContext>
   },
 });
 
-export const statusCommand = buildCommand<CommonFlags, [string], CliContext>({
+export const statusCommand = buildCommand<StatusFlags, [string], CliContext>({
   loader: async () => (await import('../commands/status.ts')).status,
-  parameters: { flags: json, positional: onRun },
+  parameters: {
+    flags: {
+      ...json,
+      follow: {
+        kind: 'boolean',
+        default: false,
+        brief: 'Watch the worker until it ends; the exit code is that of the run, Ctrl-C ends the watching alone',
+      },
+    },
+    positional: onRun,
+  },
   docs: {
     brief: 'What is done, set aside and refused, also while a run is working',
     fullDescription: 'Reads only.\n\nExample: aerie status runs/quickstart',

@@ -20,9 +20,19 @@ export interface Holder {
   readonly host: string;
   /** Epoch milliseconds. */
   readonly startedAt: number;
+  /** With the pid these name one process for ever; absent where the system does not tell. */
+  readonly startTicks?: number;
+  readonly bootId?: string;
+  /** It is in no terminal, and its words go to `log`. */
+  readonly isDetached?: boolean;
+  readonly log?: string;
+  /** It was asked to end, and finishes what is in flight. */
+  readonly isDraining?: boolean;
 }
 
 export interface HeldRun {
+  /** What a holder says of itself later; that it cannot be written changes nothing. */
+  rename(holder: Holder): void;
   /** Gives the run back. A second call does nothing. */
   release(): void;
 }
@@ -42,6 +52,13 @@ export function holdRun(folder: string, holder: Holder): HeldRun {
   }
   heldConnections.add(connection);
   return {
+    rename(renamed) {
+      try {
+        if (connection.isOpen) writeName(namePath, renamed);
+      } catch {
+        // the name is for people, and the one that is there is still right
+      }
+    },
     release: () => {
       if (!connection.isOpen) return;
       rmSync(namePath, { force: true }); // while still held: the next holder's name must not be the one removed
@@ -89,6 +106,11 @@ function writeName(path: string, holder: Holder): void {
   renameSync(fresh, path);
 }
 
+/** Who holds the run, or held it when it was killed: see whether that process is there. */
+export function readHolder(folder: string): Holder | undefined {
+  return readName(join(folder, 'lock.json'));
+}
+
 function readName(path: string): Holder | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
@@ -100,6 +122,8 @@ function readName(path: string): Holder | undefined {
 
 function isHolder(value: unknown): value is Holder {
   if (typeof value !== 'object' || value === null) return false;
-  const { pid, host, startedAt } = value as Readonly<Record<string, unknown>>;
-  return typeof pid === 'number' && typeof host === 'string' && typeof startedAt === 'number';
+  const { pid, host, startedAt, startTicks = 0, bootId = '', log = '' } = value as Readonly<Record<string, unknown>>;
+  const isNamed = typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0;
+  const isKnown = typeof startTicks === 'number' && typeof bootId === 'string' && typeof log === 'string';
+  return isNamed && isKnown && typeof host === 'string' && typeof startedAt === 'number';
 }

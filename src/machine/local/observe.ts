@@ -37,7 +37,7 @@ export async function findCarriers(marker: string): Promise<FamilyMember[]> {
 }
 
 /** The identity is read again right before the signal is sent. */
-export async function signalProcess(identity: ProcessIdentity, signal: 'SIGTERM' | 'SIGKILL'): Promise<SignalResult> {
+export async function signalProcess(identity: ProcessIdentity, signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<SignalResult> {
   if (!hasProc()) return 'not-permitted'; // nobody can say that it is still the same process
   const [stat, bootId] = await Promise.all([readStat(identity.pid), readBootId()]);
   if (stat === undefined) return 'gone';
