@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import type { Host } from '../host/host.ts';
 import { systemCodeOf } from '../base/errors.ts';
 import { type Holder, readHolder } from '../ledger/sqlite/worker-lock.ts';
-import { hasEnded } from '../machine/local/parse-stat.ts';
+import { hasEnded } from '../machine/parse-stat.ts';
 import { readBootId, readStat } from '../machine/local/proc.ts';
 import { logOf } from './detach/worker-log.ts';
 
