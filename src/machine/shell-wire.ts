@@ -26,7 +26,12 @@ export type ShellReply =
   | { readonly kind: 'timeout' }
   | { readonly kind: 'aborted' }
   /** The connection dropped or never was. Whether the script ran is not known. */
-  | { readonly kind: 'lost'; readonly because: string };
+  | {
+      readonly kind: 'lost';
+      readonly because: string;
+      /** Waiting cannot help: a key, a host key, a name, an option of ssh. */
+      readonly isConfiguration?: boolean;
+    };
 
 export interface ShellWire {
   run(request: ShellRequest): Promise<ShellReply>;

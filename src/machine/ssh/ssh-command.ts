@@ -1,0 +1,93 @@
+/**
+ * The command line of ssh. The user's own config, keys, agents and jump hosts are honoured: no `-F`, no `-i`; the options here are
+ * those that a script needs to answer or fail by itself. AERIE_SSH names another program that takes ssh's arguments; a wrapper
+ * script has to `exec` ssh, because only the program itself is ended.
+ *
+ * Untrusted: the target comes from a run file. It stands behind `--`, and one that begins with a dash is refused.
+ */
+import { lstatSync, mkdirSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { AerieError } from '../../base/errors.ts';
+import type { Host } from '../../host/host.ts';
+
+const OPTIONS = [
+  'BatchMode=yes', // nobody is there to answer a question
+  'ConnectTimeout=10', // seconds; TCP's own is two minutes
+  'ServerAliveInterval=5', // a dead path is noticed after 15 to 20 s; TCP's own is two hours
+  'ServerAliveCountMax=3',
+  'LogLevel=ERROR',
+  'RequestTTY=no', // a terminal changes bytes
+  'RemoteCommand=none',
+  'PermitLocalCommand=no',
+  'ClearAllForwardings=yes', // ports of the user's config belong to the user's own sessions
+  'ForwardAgent=no',
+  'ForwardX11=no',
+];
+
+/** One connection for all scripts, kept for a minute: a script then takes 10 ms instead of 300. */
+export type Sharing = { readonly kind: 'none' } | { readonly kind: 'shared'; readonly folder: string };
+
+export interface SshCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+}
+
+export function sshProgram({ env }: Host): string {
+  const named = env['AERIE_SSH'] ?? '';
+  return named === '' ? 'ssh' : named;
+}
+
+export function renderSsh(host: Host, target: string, more: readonly string[], command: string): SshCommand {
+  checkTarget(target);
+  const options = [...OPTIONS, ...more].flatMap((option) => ['-o', option]);
+  return { file: sshProgram(host), args: ['-T', ...options, '--', target, command] };
+}
+
+export function sharingOptions(sharing: Sharing): string[] {
+  return sharing.kind === 'none'
+    ? ['ControlMaster=no', 'ControlPath=none']
+    : ['ControlMaster=auto', `ControlPath=${sharing.folder}/%C`, 'ControlPersist=60'];
+}
+
+/** As people know the machine: without user, scheme and port. */
+export function nameOfTarget(target: string): string {
+  const place = target.replace(/^ssh:\/\//, '').replace(/\/.*$/, '');
+  const name = place.slice(place.lastIndexOf('@') + 1);
+  return target.startsWith('ssh://') ? name.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1') : name;
+}
+
+function checkTarget(target: string): void {
+  if (target !== '' && !target.startsWith('-') && !/[\0\s]/.test(target)) return;
+  throw new AerieError('usage.flag', `${JSON.stringify(target)} is no name of a machine.`, {
+    remedy: 'Write it as ssh does: [USER@]NAME or ssh://[USER@]NAME[:PORT]. Nothing was started.',
+  });
+}
+
+/**
+ * A folder for sockets that only this user can enter. The path of a socket is at most 103 bytes, of which `/%C` takes 41 and the
+ * name that ssh binds first 17 more; a folder that is too long, or not ours alone, is not used, and every script then connects anew.
+ */
+export function openSharing(places: readonly string[] = [tmpdir(), '/tmp']): Sharing {
+  const { uid } = userInfo();
+  for (const place of places) {
+    const folder = `${place.replace(/\/+$/, '')}/aerie-ssh-${uid}`;
+    // ssh reads the path as a word of its config, with `%` as the beginning of a name.
+    if (folder.length <= 103 - 41 - 17 && /^\/[A-Za-z0-9._/-]+$/.test(folder) && isOwnFolder(folder, uid))
+      return { kind: 'shared', folder };
+  }
+  return { kind: 'none' };
+}
+
+function isOwnFolder(folder: string, uid: number): boolean {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch {
+    // it is there, or cannot be: the look tells
+  }
+  try {
+    const stat = lstatSync(folder);
+    return stat.isDirectory() && stat.uid === uid && (stat.mode & 0o077) === 0;
+  } catch {
+    return false;
+  }
+}
