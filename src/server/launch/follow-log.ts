@@ -6,19 +6,18 @@ import type { Account } from '../../diagnosis/account.ts';
 import { LogReader } from '../../diagnosis/read-log.ts';
 import type { LoggedEngine } from '../../diagnosis/log-facts.ts';
 import type { Machine } from '../../machine/machine.ts';
+import { type LogSource, MOST_BYTES_A_LOOK } from './log-source.ts';
 
 /** One read of a catch-up; the reader goes through 126 MB a second. */
 const CHUNK_BYTES = 4 * 2 ** 20;
-/** Read in one look at most: an adopted server's log of days is caught up over a few looks. */
-const MOST_BYTES_A_LOOK = 256 * 2 ** 20;
 
-export class LogFollower {
-  readonly #machine: Machine;
+export class LogFollower implements LogSource {
+  readonly #machine: Pick<Machine, 'readFile'>;
   readonly #path: string;
   readonly #reader: LogReader;
   #offset = 0;
 
-  constructor(machine: Machine, path: string, engine: LoggedEngine) {
+  constructor(machine: Pick<Machine, 'readFile'>, path: string, engine: LoggedEngine) {
     this.#machine = machine;
     this.#path = path;
     this.#reader = new LogReader({ engine });
