@@ -133,6 +133,15 @@ export const INVARIANTS = {
     promise: 'Nothing is ended that Aerie did not start, except the one process that a person names with --kill-holder.',
     because: 'GPUs are shared, and the memory in the way may be a colleague’s night.',
   },
+  'machine:away-is-not-dead': {
+    promise:
+      'A machine that is out of reach is waited for: a dropped connection ends no server, starts none, sets no prompt aside and loses no record.',
+    because: 'Cables, laptops and VPNs drop every day; a launch takes a quarter of an hour.',
+  },
+  'attach:never-stopped': {
+    promise: 'A server that Aerie attached to is never stopped, whatever becomes of Aerie.',
+    because: 'It is somebody else’s.',
+  },
   'export:whole-or-absent': {
     promise: 'An export folder is whole or absent, and holds nothing but data files that trainers accept.',
     because: 'Half an export trains half a drafter.',

@@ -20,6 +20,7 @@ export async function openIdleLauncher({ run, server, context, emit, policy }: I
   return openLauncher({
     ...{ run, server, machine, context, emit, policy, signal: context.abort },
     basis: await obtainBasis(run, server, machine, { ...context, onNote: () => undefined }),
+    isIdle: true,
     asked: () => ({ inFlight: 0, answered: 0 }),
   });
 }

@@ -41,12 +41,14 @@ export interface LaunchedServerOptions {
   readonly asked: () => { readonly inFlight: number; readonly answered: number };
   readonly signal: AbortSignal;
   readonly killHolder?: number;
+  /** It starts nothing, and needs no secret: it ends a launch, or changes what the next one will be. */
+  readonly isIdle?: boolean;
 }
 
 export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
   const { run, server, basis, machine, context, policy, asked, signal, killHolder } = options;
   const { host } = context;
-  const { values, told, secrets } = launchEnvironment(server, host.env);
+  const { values, told, secrets } = launchEnvironment(server, host.env, options.isIdle !== true);
   const redact = openRedactor(secrets);
   const emit: LauncherOptions['emit'] = ({ facts, ...happening }) =>
     options.emit({

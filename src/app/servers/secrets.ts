@@ -19,8 +19,8 @@ export interface LaunchEnvironment {
   readonly secrets: readonly string[];
 }
 
-/** The environment of a launch. Throws `secret.missing` where a name of the run file is not set here. */
-export function launchEnvironment(server: ServerSpec, env: Host['env']): LaunchEnvironment {
+/** The environment of a launch. Throws `secret.missing` where a name of the run file is not set here, unless nothing will be started. */
+export function launchEnvironment(server: ServerSpec, env: Host['env'], starts = true): LaunchEnvironment {
   const values: Record<string, string> = {};
   const told: Record<string, string> = {};
   const secrets: string[] = [];
@@ -31,10 +31,11 @@ export function launchEnvironment(server: ServerSpec, env: Host['env']): LaunchE
       continue;
     }
     const value = env[given.secret];
-    if (value === undefined || value === '') throw missing(given.secret, `which env: of ${server.name} names`);
-    values[name] = value;
     told[name] = `$${given.secret}`;
-    secrets.push(value);
+    if (value !== undefined && value !== '') {
+      values[name] = value;
+      secrets.push(value);
+    } else if (starts) throw missing(given.secret, `which env: of ${server.name} names`);
   }
   return { values, told, secrets };
 }
