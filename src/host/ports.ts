@@ -1,6 +1,7 @@
 /** Whether a port can be listened on. The one question of the network that no table answers as well as trying. */
+import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { systemCodeOf } from '../base/errors.ts';
+import { bug, systemCodeOf } from '../base/errors.ts';
 
 /** False only where somebody has it: an address that is not there, or a port below 1024, is no answer. */
 export async function canListen(port: number, address = '127.0.0.1'): Promise<boolean> {
@@ -13,4 +14,15 @@ export async function canListen(port: number, address = '127.0.0.1'): Promise<bo
   } finally {
     server.close();
   }
+}
+
+/** A port of 127.0.0.1 that nobody listens on now. */
+export async function pickPort(): Promise<number> {
+  const server = createServer().listen({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw bug('a TCP server has no port');
+  return address.port;
 }

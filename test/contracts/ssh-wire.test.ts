@@ -1,5 +1,12 @@
 /** The way to a shell behind ssh, against a real sshd: what comes back, and what is left behind. */
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openReach } from '../../src/machine/ssh/reach.ts';
+import { openSharing } from '../../src/machine/ssh/ssh-command.ts';
+import { until } from '../support/child-processes.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { nodeHost } from '../../src/host/node-host.ts';
 import type { ShellReply } from '../../src/machine/shell-wire.ts';
@@ -49,4 +56,25 @@ test('what takes too long is ended there', async () => {
   const wire = wireTo(sshd);
   expect(await wire.run({ script: 'sleep 987 & sleep 986', timeoutMs: 1000 })).toEqual({ kind: 'timeout' });
   expect(textOf(await wire.run({ script: 'ps ax | grep "sleep 98[67]"', ...TIME }))).toBe('1||');
+});
+
+test('zz reach', async () => {
+  const sshd = await startSshd();
+  const server = createServer((request, response) => response.end(`hello ${request.url}`)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const host = { ...nodeHost(), env: { ...process.env, ...sshd.env } };
+  const reach = await openReach({ host, target: 'gpu-box', sharing: openSharing(), address: '127.0.0.1', port });
+  await until(() => reach.isOpen());
+  expect(await (await fetch(`${reach.baseUrl}/a`)).text()).toBe('hello /a');
+  await sshd.cable.cut();
+  await until(() => !reach.isOpen());
+  await delay(1000);
+  await sshd.cable.mend();
+  await until(() => reach.isOpen());
+  expect(await (await fetch(`${reach.baseUrl}/b`)).text()).toBe('hello /b');
+  expect(reach.drops()).toBe(1);
+  await reach.close();
+  await expect(fetch(`${reach.baseUrl}/b`)).rejects.toThrow();
+  server.close();
 });

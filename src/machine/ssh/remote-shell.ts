@@ -21,6 +21,7 @@ export const REMOTE_COMMAND = `exec sh -c '${[
   'case $s in *$n) ;; *) kill -9 0;; esac;',
   '{ [ $t = 0 ] || { cat <&3; kill -9 0; }; } >/dev/null 2>&1 &',
   'echo $n; echo $n >&2;',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own
   '(eval "unset n l t s;${s%$n}") 3<&- </dev/null;',
   'c=$?; echo; echo $n $c;',
   '[ $t = 0 ] || kill -9 0; }',

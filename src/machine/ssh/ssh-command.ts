@@ -43,6 +43,11 @@ export function renderSsh(host: Host, target: string, more: readonly string[], c
   return { file: sshProgram(host), args: ['-T', ...options, '--', target, command] };
 }
 
+/** Asks the ssh that holds `socket` to forward a port. No config is read: its forwards would be asked for as well. */
+export function renderControl(host: Host, target: string, socket: string, forward: string): SshCommand {
+  return { file: sshProgram(host), args: ['-F', 'none', '-S', socket, '-O', 'forward', '-L', forward, '--', target] };
+}
+
 export function sharingOptions(sharing: Sharing): string[] {
   return sharing.kind === 'none'
     ? ['ControlMaster=no', 'ControlPath=none']
