@@ -52,6 +52,8 @@ export interface ProcessLook {
   readonly cpuTicks: number | undefined;
   /** Compilers among the family: ninja, nvcc, cicc, ptxas, cc1plus, gcc, clang. */
   readonly compilers: number;
+  /** How what it ran in ended, a container for instance, where somebody else knows it. */
+  readonly end?: { readonly says: string; readonly isOutOfMemory: boolean };
 }
 
 export interface FamilyMember extends ProcessIdentity {

@@ -1,4 +1,5 @@
 /** Whom a stop signals next, and what it says of those that stay. Pure; `stop-launch.ts` acts. */
+import { insideOf } from '../machine/contained/inside.ts';
 import { isLaunchShell } from '../machine/launch-script.ts';
 import type { FamilyMember, ProcessIdentity, ProcessLook, SignalResult } from '../machine/machine.ts';
 
@@ -20,23 +21,26 @@ export function runningOf(look: ProcessLook, main: ProcessIdentity): FamilyMembe
   );
 }
 
-/** SIGTERM goes to the program, which ends its own children; where it is gone, to each that it left. */
+/**
+ * SIGTERM goes to the program, which ends its own children; where it is gone, to each that it left. A client (docker run, srun) ends
+ * with its container or its step: that is told, and once.
+ */
 export function termTargets(look: ProcessLook, main: ProcessIdentity): FamilyMember[] {
   const running = runningOf(look, main);
+  const insides = running.filter((member) => insideOf(member) !== undefined);
+  if (insides.length > 0) return insides;
   const program = running.filter((member) => isSameProcess(member, main));
   return program.length > 0 ? program : running;
 }
 
 /**
- * SIGKILL goes to the program first, so that nobody starts anew what was just ended. The waiting shell is ended when nobody
+ * SIGKILL goes to containers and steps and to the program first, so that nobody starts anew what was just ended. The waiting shell is ended when nobody
  * else is left and it does not go: then there is no exit status to lose.
  */
 export function killTargets(look: ProcessLook, main: ProcessIdentity): FamilyMember[] {
   const running = runningOf(look, main);
-  return [
-    ...running.filter((member) => isSameProcess(member, main)),
-    ...running.filter((member) => !isSameProcess(member, main)),
-  ];
+  const isFirst = (member: FamilyMember) => insideOf(member) !== undefined || isSameProcess(member, main);
+  return [...running.filter(isFirst), ...running.filter((member) => !isFirst(member))];
 }
 
 /** Nobody runs; zombies may be there. */

@@ -65,7 +65,7 @@ const LOOK_EVERY_MS = 100;
 export async function stopLaunch(request: StopRequest): Promise<StopReport> {
   const steps: StopStep[] = [];
   if (request.abortRequests !== undefined) steps.push(await abortAll(request.abortRequests, request.clock));
-  const results = new Map<number, SignalResult>();
+  const results = new Map<string, SignalResult>();
   const recorded = new Map((request.launch.family ?? []).map((member) => [keyOf(member), member]));
   const stop: Stop = { ...request, steps, results, recorded };
   const first = await lookAt(stop);
@@ -84,8 +84,8 @@ export async function stopLaunch(request: StopRequest): Promise<StopReport> {
 /** A stop under way. */
 interface Stop extends StopRequest {
   readonly steps: StopStep[];
-  /** Of the last signal to each pid. */
-  readonly results: Map<number, SignalResult>;
+  /** Of the last signal to each, by `keyOf`. */
+  readonly results: Map<string, SignalResult>;
   /** Members that were ever seen and not yet seen gone. */
   readonly recorded: Map<string, FamilyMember>;
 }
@@ -110,7 +110,7 @@ async function killAll(stop: Stop): Promise<ProcessLook> {
   let look = await lookAt(stop);
   while (!isOver(look)) {
     for (const member of killTargets(look, launch.identity))
-      if (results.get(member.pid) !== 'not-permitted') await send(stop, member, 'SIGKILL');
+      if (results.get(keyOf(member)) !== 'not-permitted') await send(stop, member, 'SIGKILL');
     const leftMs = endMs - clock.elapsed();
     if (leftMs <= 0) return endShell(stop, look);
     look = await waitUntilOver(stop, Math.min(leftMs, KILL_AGAIN_MS), undefined);
@@ -145,9 +145,11 @@ async function endShell(stop: Stop, look: ProcessLook): Promise<ProcessLook> {
 /** A signal that is sent again to the same process is one step. */
 async function send({ machine, steps, results }: Stop, member: FamilyMember, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   const result = await machine.signal(member, signal);
-  results.set(member.pid, result);
+  results.set(keyOf(member), result);
   const { pid, command } = member;
-  const isKnown = steps.some((step) => step.kind === 'signalled' && step.pid === pid && step.signal === signal);
+  const isKnown = steps.some(
+    (step) => step.kind === 'signalled' && step.pid === pid && step.command === command && step.signal === signal,
+  );
   if (!isKnown) steps.push({ kind: 'signalled', signal, pid, command, result });
 }
 
@@ -189,7 +191,7 @@ async function describeLeft({ machine, results }: Stop, look: ProcessLook): Prom
   return Promise.all(
     look.family.map(async (member) => ({
       ...member,
-      because: leftBecause(member, results.get(member.pid)),
+      because: leftBecause(member, results.get(keyOf(member))),
       parentCommand: await readCommandOf(machine, member.parent),
     })),
   );

@@ -8,6 +8,7 @@ import type { LogFacts } from '../../diagnosis/log-facts.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { readFacts } from '../../server/endpoint.ts';
 import type { ChangeExplained } from '../../server/launch/explain-change.ts';
+import { machineOfLaunch } from '../../server/launch/contained-launch.ts';
 import { openBook, type LaunchRecord, type ServerBook } from '../../server/launch/launch-book.ts';
 import { LaunchWatch } from '../../server/launch/launch-watch.ts';
 import { compareSeen, findBefore, loadOf, seenOf } from '../../server/launch/seen-launches.ts';
@@ -89,7 +90,7 @@ async function verifyServer(
   const asked = () => ({ inFlight: 0, answered: 0 });
   const watch = new LaunchWatch({
     launch: current,
-    machine,
+    machine: machineOfLaunch(machine, current),
     dialect,
     control,
     reach,

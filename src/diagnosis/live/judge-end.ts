@@ -25,11 +25,27 @@ export function judgeEnd(input: LookInput): LiveVerdict | undefined {
   const exit = readExit(process.exitStatus);
   const goneSince = since(looks, (one) => one.process?.presence === process.presence) ?? look.atMs;
   const zombie = process.presence === 'zombie' ? ['its main process is a zombie: its parent has not asked how it ended'] : [];
-  const signs = [exit.words, ...zombie, `gone for ${formatDuration(look.atMs - goneSince)}`, sayHealth(look.health)];
+  const { end } = process;
+  const signs = [
+    exit.words,
+    ...(end === undefined ? [] : [end.says]),
+    ...zombie,
+    `gone for ${formatDuration(look.atMs - goneSince)}`,
+    sayHealth(look.health),
+  ];
   const ended = asDead(account);
   const dead = logVerdict(input, ended, 0);
   const told = whoAsked(input, exit, logVerdict(input, account, 0).state === 'crashed');
   if (told !== undefined) return change(input, dead, { state: 'stopped', phase: '', code: 'none', note: told }, STILL, signs);
+  // Whoever limits the memory says so itself; the log of what was killed can only lack an end.
+  if (end?.isOutOfMemory === true && (dead.cause === 'unknown' || dead.cause === 'none'))
+    return change(
+      input,
+      dead,
+      { state: 'crashed', phase: phaseNow(account), code: 'host-ram-oom-kill', confidence: 'high' },
+      STILL,
+      signs,
+    );
   if (dead.cause !== 'unknown' || saysWhy(ended)) return change(input, dead, { state: 'crashed' }, STILL, signs);
   const code = byStatus(exit, account);
   const phase = phaseNow(account);

@@ -19,6 +19,8 @@ export interface ProcessSigns {
   readonly compilers: number;
   /** Processes beside the main one: a front end whose schedulers are gone has none. */
   readonly children: number;
+  /** How what it ran in ended, as docker tells it of a container. */
+  readonly end?: { readonly says: string; readonly isOutOfMemory: boolean };
 }
 
 export interface Look {

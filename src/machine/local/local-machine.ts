@@ -16,8 +16,8 @@ export function localMachine(host: Host): Machine {
     name: 'this machine',
     isHere: true,
     home: async () => host.env['HOME'] ?? homedir(),
-    reach: async (port) => ({
-      baseUrl: `http://127.0.0.1:${port}`,
+    reach: async (port, address = '127.0.0.1') => ({
+      baseUrl: `http://${address}:${port}`,
       isOpen: () => true,
       drops: () => 0,
       close: async () => undefined,

@@ -10,8 +10,10 @@ import { quoteShell } from '../../base/quote-shell.ts';
 import { describeCommand, renderCommand } from '../../engine/launching.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { Clock } from '../../host/host.ts';
+import type { Containment } from '../../machine/contained/inside.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
+import { containCommand } from './contained-command.ts';
 import type { BookShelf, LaunchRecord, ServerBook } from './launch-book.ts';
 
 /** What the run file says of a launch, beside its flags. */
@@ -49,22 +51,22 @@ export interface BeginOptions {
   readonly onStarting: (record: LaunchRecord) => void;
 }
 
-export const LOOPBACK = '127.0.0.1';
-
 export async function beginLaunch(options: BeginOptions): Promise<{ readonly book: ServerBook; readonly record: LaunchRecord }> {
   const { place, flags, port, values, shelf, machine, onStarting } = options;
   const launching = options.dialect.launching;
   if (launching === undefined) throw new Error(`${options.dialect.name} is not an engine that can be launched`);
-  const words = launching.renderWords({ model: place.model, host: LOOPBACK, port, flags });
+  const marker = `${place.server}-${options.book.launches + 1}-${randomBytes(8).toString('hex')}`; // 64 random bits: no two launches share one
   const command = place.command === '' ? launching.usualCommand : place.command;
-  const intended = intend(options, describeCommand(command, words));
+  const contained = containCommand(command, { marker, port, envNames: Object.keys(values) });
+  const words = launching.renderWords({ model: place.model, host: contained.host, port, flags });
+  const intended = intend(options, { marker, line: describeCommand(command, words), contained: contained.containment });
   await prepareLog(machine, place.logPath, intended.n - 1);
   await shelf.write(bookWith(options.book, intended));
   onStarting(intended);
   const { setup, workFolder } = place;
-  const { marker, logPath, statusPath } = intended;
+  const { logPath, statusPath } = intended;
   const identity = await machine.start({
-    ...{ setup, command: renderCommand(command, words), env: values, workFolder, logPath, statusPath, marker },
+    ...{ setup, command: renderCommand(contained.command, words), env: values, workFolder, logPath, statusPath, marker },
   });
   const record = { ...intended, identity };
   const book = bookWith(options.book, record);
@@ -72,12 +74,17 @@ export async function beginLaunch(options: BeginOptions): Promise<{ readonly boo
   return { book, record };
 }
 
-function intend({ place, flags, port, env, book, clock }: BeginOptions, line: string): LaunchRecord {
+interface Intended {
+  readonly marker: string;
+  readonly line: string;
+  readonly contained: Containment | undefined;
+}
+
+function intend({ place, flags, port, env, book, clock }: BeginOptions, { marker, line, contained }: Intended): LaunchRecord {
   const n = book.launches + 1;
   return {
-    n,
-    marker: `${place.server}-${n}-${randomBytes(8).toString('hex')}`, // 64 random bits: no two launches share one
-    ...{ flags, env, line, port },
+    ...{ n, marker, flags, env, line, port },
+    ...(contained === undefined ? {} : { contained }),
     logPath: place.logPath,
     statusPath: join(place.stateFolder, `${place.server}.${n}.exit`),
     startedAt: clock.now(),

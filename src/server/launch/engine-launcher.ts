@@ -19,12 +19,14 @@ import { launchKey } from '../recovery/changes.ts';
 import type { Env, LaunchTry } from '../recovery/recovery.ts';
 import { portIn } from '../../engine/launching.ts';
 import { sayChanged } from './book-under-rule.ts';
-import { beginLaunch, LOOPBACK } from './begin-launch.ts';
+import { beginLaunch } from './begin-launch.ts';
+import { containedOf, findAddress, machineOfLaunch, refuseUnasked } from './contained-launch.ts';
 import { findFreePort } from './find-free-port.ts';
 import { findStarted, findToStop } from './find-started.ts';
 import type { LaunchRecord, ServerBook } from './launch-book.ts';
 import { LaunchedEngine } from './launched-engine.ts';
 import type { LauncherOptions } from './launcher-options.ts';
+import { LOOPBACK } from './loopback.ts';
 import { awaitFreeMemory, describeLeft, endLaunch, lookAtMemory } from './make-room.ts';
 import { decideNext, keepAddedRule, keepRule, type Next, type Wanted, wantedOf } from './next-launch.ts';
 import { runPreflight } from './run-preflight.ts';
@@ -132,7 +134,8 @@ export class EngineLauncher {
     this.#tell('launch.ended', record, { how: 'stopped by a person' });
     const { current: _, ...without } = book;
     await shelf.write({ ...without, isPending: false });
-    const held = await lookAtMemory(this.#options, book.baseline ?? [], record.marker);
+    const inside = { ...this.#options, machine: machineOfLaunch(machine, record) };
+    const held = await lookAtMemory(inside, book.baseline ?? [], record.marker);
     return {
       pid: record.identity?.pid ?? 0,
       says: [...(report === undefined ? [] : describeLeft(report)), ...held],
@@ -162,7 +165,8 @@ export class EngineLauncher {
       return without;
     }
     const known = { ...record, identity };
-    const look = await machine.look(identity, known);
+    const look = await machineOfLaunch(machine, known).look(identity, known);
+    refuseUnasked(this.#options.name, known, look);
     if (look.main === 'running') return { ...book, current: known };
     const judged = await this.#judgeDead(known);
     return await this.#noteOver({ ...book, current: known }, known, judged);
@@ -191,17 +195,26 @@ export class EngineLauncher {
 
   async #watch(book: ServerBook, record: LaunchRecord): Promise<LaunchedProcess> {
     this.#answeredBefore = this.#options.asked().answered;
-    const engine = await this.#open(record, async (verdict) => {
+    const address = await findAddress(this.#options, record).catch(async (thrown: unknown) => {
+      await endLaunch(this.#options, record);
+      throw thrown;
+    });
+    const over = async (verdict: LiveVerdict) => {
       const latest = await this.#options.shelf.read();
       await this.#noteOver({ ...book, ...latest }, latest.current ?? record, verdict);
-    });
+    };
+    const engine = await this.#open(record, over, address);
     this.#engine = engine;
     return engine;
   }
 
-  async #open(record: LaunchRecord, onOver: (verdict: LiveVerdict) => Promise<void>): Promise<LaunchedEngine> {
-    const { name, emit, machine, dialect, host, headers, asked, checkRemedy } = this.#options;
-    const reach = await machine.reach(record.port);
+  /** `address`: left out where it listens on the machine's loopback. */
+  async #open(record: LaunchRecord, onOver: (verdict: LiveVerdict) => Promise<void>, address?: string): Promise<LaunchedEngine> {
+    const { name, emit, dialect, host, headers, asked, checkRemedy } = this.#options;
+    const contained = containedOf(this.#options.machine, record);
+    const machine = contained ?? this.#options.machine;
+    const keepLog = contained === undefined ? {} : { keepLog: () => contained.keepLog(record) };
+    const reach = await machine.reach(record.port, address);
     const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2, headers });
     const remedies = checkRemedy === undefined ? {} : { checkRemedy };
     return new LaunchedEngine({
@@ -216,6 +229,7 @@ export class EngineLauncher {
       asked,
       onOver,
       ...remedies,
+      ...keepLog,
     });
   }
 

@@ -4,6 +4,7 @@ import type { Emit } from '../../base/events.ts';
 import type { Clock } from '../../host/host.ts';
 import { findLaunched } from '../../machine/find-launched.ts';
 import type { Machine, ProcessIdentity } from '../../machine/machine.ts';
+import { machineOfLaunch } from './contained-launch.ts';
 import type { LaunchRecord } from './launch-book.ts';
 
 /** Setup lines take seconds: an environment is activated, a module loaded. */
@@ -25,7 +26,7 @@ export async function findStarted(finding: Finding, record: LaunchRecord): Promi
   const { name, machine, clock, emit, signal } = finding;
   if (record.identity !== undefined) return record.identity;
   for (let isTold = false; ; isTold = true) {
-    const found = await findLaunched(machine, record);
+    const found = await findLaunched(machineOfLaunch(machine, record), record);
     if (found.kind === 'running' || found.kind === 'ended') return found.identity;
     if (found.kind !== 'setting-up') return undefined;
     const says = `launch ${record.n} was begun by an Aerie that is gone; its setup lines still run`;
@@ -41,7 +42,7 @@ export async function findStarted(finding: Finding, record: LaunchRecord): Promi
 /** Whom to end: the program, or the shell in which its setup lines still run. */
 export async function findToStop(machine: Machine, record: LaunchRecord): Promise<ProcessIdentity | undefined> {
   if (record.identity !== undefined) return record.identity;
-  const found = await findLaunched(machine, record);
+  const found = await findLaunched(machineOfLaunch(machine, record), record);
   if (found.kind === 'setting-up') return found.shell;
   return found.kind === 'running' || found.kind === 'ended' ? found.identity : undefined;
 }

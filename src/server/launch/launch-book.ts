@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
 import type { Redact } from '../../base/redact.ts';
 import { readText } from '../../host/read-text.ts';
+import type { Containment } from '../../machine/contained/inside.ts';
 import type { GpuReading, ProcessIdentity } from '../../machine/machine.ts';
 import { replaceFile } from '../../shard/durable-file.ts';
 import { ensureFolder } from '../../shard/durable-folder.ts';
@@ -27,6 +28,8 @@ export interface LaunchRecord {
   /** As a person would type it, without the environment. */
   readonly line: string;
   readonly port: number;
+  /** How what its command started is asked for; absent: the engine is the command's own process. */
+  readonly contained?: Containment;
   readonly logPath: string;
   readonly statusPath: string;
   readonly startedAt: number;

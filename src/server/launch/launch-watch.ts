@@ -30,6 +30,8 @@ export interface WatchOptions {
   readonly clock: Clock;
   /** Requests of this worker: those that it has not answered, and those that it has. */
   readonly asked: () => { readonly inFlight: number; readonly answered: number };
+  /** Has the log go on where its writer is gone and what it wrote for lives. */
+  readonly keepLog?: () => Promise<void>;
   readonly onLook: (verdict: LiveVerdict, progress: string) => void;
   /** Asks the capacity model about a remedy. */
   readonly checkRemedy?: LookInput['checkRemedy'];
@@ -96,6 +98,7 @@ export class LaunchWatch {
     const { clock, asked, onLook, checkRemedy } = this.#options;
     this.#lookNumber += 1;
     const [process] = await Promise.all([this.#lookAtProcess(), this.#askServer()]);
+    await this.#options.keepLog?.();
     // After the process: what it wrote before its end is then there.
     await this.#log.readOn();
     const account = this.#log.account();
@@ -160,9 +163,10 @@ export class LaunchWatch {
 }
 
 function signsOf(look: ProcessLook, gpuUsedMiB: number | undefined): ProcessSigns {
-  const { main, exitStatus, residentBytes, readBytes, compilers, family } = look;
+  const { main, exitStatus, residentBytes, readBytes, compilers, family, end } = look;
   const children = family.filter(({ presence }) => presence === 'running').length - 1;
-  return { presence: main, exitStatus, residentBytes, readBytes, gpuUsedMiB, compilers, children: Math.max(0, children) };
+  const signs = { exitStatus, residentBytes, readBytes, gpuUsedMiB, compilers, children: Math.max(0, children) };
+  return { presence: main, ...signs, ...(end === undefined ? {} : { end }) };
 }
 
 /** Nothing more will come of it by itself. */

@@ -16,6 +16,8 @@ export interface LauncherOptions {
   readonly engine: PlannedEngine;
   readonly dialect: Dialect;
   readonly machine: Machine;
+  /** The machine that this one is a container of: who holds GPU memory is asked there, and ended there if it is named. */
+  readonly outer?: Machine;
   readonly host: Host;
   readonly emit: Emit;
   readonly shelf: BookShelf;

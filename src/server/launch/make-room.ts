@@ -4,11 +4,13 @@
  */
 import { AerieError } from '../../base/errors.ts';
 import { formatDuration } from '../../base/units.ts';
+import { insideOf } from '../../machine/contained/inside.ts';
 import type { GpuReading } from '../../machine/machine.ts';
 import { describeHolders } from '../describe-holders.ts';
 import { awaitMemory } from '../gpu-memory.ts';
 import { killHolder } from '../kill-holder.ts';
 import { type LeftMember, stopLaunch, type StopReport } from '../stop-launch.ts';
+import { containedOf } from './contained-launch.ts';
 import type { LaunchRecord } from './launch-book.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 
@@ -26,8 +28,10 @@ type RoomOptions = Pick<
 
 /** Ends what is left of a launch; undefined for one that never came to be. */
 export async function endLaunch(options: RoomOptions, record: LaunchRecord): Promise<StopReport | undefined> {
-  const { machine, host, emit, name } = options;
+  const { host, emit, name } = options;
   if (record.identity === undefined) return undefined;
+  const contained = containedOf(options.machine, record);
+  const machine = contained ?? options.machine;
   const usesHost = Object.keys(record.flags).some((flag) => /^-*enable[-_]hierarchical[-_]cache$/.test(flag));
   const report = await stopLaunch({
     machine,
@@ -37,19 +41,25 @@ export async function endLaunch(options: RoomOptions, record: LaunchRecord): Pro
     killGraceMs: KILL_GRACE_MS,
     clock: host.clock,
   });
+  if (report.isStopped) await contained?.clear(record.marker);
   const says = describeLeft(report);
   if (!report.isStopped) emit({ kind: 'launch.memory-held', subject: name, facts: { launch: record.n, says: says.join('; ') } });
   return report;
 }
 
 /** Who of a launch is still there, and why. Those that have ended hold nothing of a GPU: they are one sentence. */
-export function describeLeft({ left }: StopReport): string[] {
+export function describeLeft({ left, isStopped }: StopReport): string[] {
+  if (left.length === 0 && !isStopped) return ['whether all of it has ended cannot be seen'];
   const zombies = left.filter(({ because }) => because === 'zombie');
   const [first] = zombies;
   return [...left.flatMap(describeMember), ...(first === undefined ? [] : [describeZombies(zombies.length, first)])];
 }
 
-function describeMember({ pid, command, because }: LeftMember): string[] {
+function describeMember(member: LeftMember): string[] {
+  const { pid, command, because } = member;
+  const inside = insideOf(member);
+  if (inside !== undefined)
+    return [`${command} still runs:  ${inside.kind === 'container' ? 'docker kill' : 'scancel'} ${inside.id.slice(0, 12)}`];
   const who = `pid ${pid} (${command.slice(0, 80)})`;
   switch (because) {
     case 'zombie':

@@ -9,6 +9,7 @@ import type { Plan } from '../../capacity/plan-launch.ts';
 import { isWholeHelp, parseHelpFlags } from '../../engine/help-flags.ts';
 import { type LaunchFlags, renderCommand } from '../../engine/launching.ts';
 import type { GpuReading, Machine } from '../../machine/machine.ts';
+import { readClientCommand } from '../../spec/client-command.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { endNamedHolder } from './make-room.ts';
@@ -82,6 +83,8 @@ async function askHelp(
   const { launching } = dialect;
   if (launching === undefined) return undefined;
   const command = place.command === '' ? launching.usualCommand : place.command;
+  // Asking would start a container, which takes GPUs, a name and a pull of its image, or a job, which waits in a queue.
+  if (readClientCommand(command) !== undefined) return undefined;
   for (const words of launching.helpWords) {
     const script = [...place.setup, `cd -- ${quoteShell(workFolder)}`, renderCommand(command, words)].join('\n');
     const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: HELP_TIMEOUT_MS, env: values });
