@@ -6,7 +6,7 @@ import { previewCommand, rehearseCommand, runCommand, statusCommand, stopCommand
 import { policyRoutes } from './routes/policy.ts';
 import { doctorCommand, explainCommand, initCommand } from './routes/help.ts';
 import { serverCommands } from './routes/server.ts';
-import { diagnoseCommand, planCommand } from './routes/servers.ts';
+import { diagnoseCommand, planCommand, probeCommand } from './routes/servers.ts';
 
 const commands = {
   run: runCommand,
@@ -20,6 +20,7 @@ const commands = {
   policy: policyRoutes,
   plan: planCommand,
   doctor: doctorCommand,
+  probe: probeCommand,
   diagnose: diagnoseCommand,
   server: serverCommands,
   explain: explainCommand,

@@ -69,6 +69,14 @@ export interface DiagnoseFlags extends CommonFlags {
   readonly now?: string;
 }
 
+export interface ProbeFlags extends CommonFlags {
+  readonly server?: string;
+  readonly url?: string;
+  readonly log?: string;
+  readonly ssh?: string;
+  readonly keyEnv?: string;
+}
+
 export interface PolicyAddFlags extends CommonFlags {
   readonly forbid?: readonly string[];
   readonly require?: readonly string[];

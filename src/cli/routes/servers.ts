@@ -1,7 +1,7 @@
 /** Commands about servers: plan a launch, diagnose a log. Loads nothing but stricli. */
 import { buildCommand } from '@stricli/core';
 import type { CliContext } from '../cli-context.ts';
-import type { DiagnoseFlags, PlanFlags } from '../flags.ts';
+import type { DiagnoseFlags, PlanFlags, ProbeFlags } from '../flags.ts';
 import { json, number, text } from './parameters.ts';
 
 export const planCommand = buildCommand<PlanFlags, string[], CliContext>({
@@ -80,5 +80,31 @@ export const diagnoseCommand = buildCommand<DiagnoseFlags, string[], CliContext>
     brief: 'What state a server is in by its log, why, and what to do; exit code 1 when it is not well',
     fullDescription:
       'Reads the whole log; asks no server. docs/diagnosis.md has a page for each cause.\n\nExample: aerie diagnose server.log --now now',
+  },
+});
+
+export const probeCommand = buildCommand<ProbeFlags, [string?], CliContext>({
+  loader: async () => (await import('../commands/probe.ts')).probe,
+  parameters: {
+    flags: {
+      ...json,
+      server: text('One server of the run file; left out: all', 'NAME'),
+      url: text('Address of a server, as http://127.0.0.1:30000', 'URL'),
+      log: text('Its log; left out: where its process writes', 'FILE'),
+      ssh: text('The machine that --url and --log are of; left out: this one', 'NAME'),
+      keyEnv: text('Environment variable that holds the key of a locked server', 'NAME'),
+    },
+    positional: {
+      kind: 'tuple',
+      parameters: [
+        { parse: String, optional: true, brief: 'A run file, a run folder, or an ssh name', placeholder: 'RUN|MACHINE' },
+      ],
+    },
+  },
+  docs: {
+    brief: 'One look at servers: state, capacity, activity, rules; exit code 0 only when all are ready and every rule is kept',
+    fullDescription:
+      'Starts, stops and changes nothing. Tells what it knows within 3 s and ends by 25 s. docs/probe.md\n\n' +
+      'Example: aerie probe run.yaml\nExample: aerie probe gpu-box\nExample: aerie probe --url http://127.0.0.1:30000 --log server.log',
   },
 });

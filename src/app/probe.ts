@@ -1,0 +1,99 @@
+/**
+ * `aerie probe`: one look at servers, wherever they are and whoever started them: do they live, what do they hold, what do they do,
+ * is every rule kept? Reads and asks; starts, stops and changes nothing.
+ *
+ * Promises: what is known is told within three seconds (`onEarly`); all is over in twenty-five, whatever hangs; what was not
+ * seen is said, with the command for someone who may see it.
+ */
+import type { Clock } from '../host/host.ts';
+import { systemClock } from '../host/node-host.ts';
+import type { Machine } from '../machine/machine.ts';
+import type { MachineSpec } from '../spec/run.ts';
+import type { OperationContext } from './context.ts';
+import { chooseTarget, type ProbeInput as Asked, type Target } from './probe/choose-target.ts';
+import { earlyServer, probedServer } from './probe/describe-server.ts';
+import { openMachine } from './probe/open-machine.ts';
+import { awayError, type Place, PlaceProbe } from './probe/probe-place.ts';
+import type { EarlyServer, ProbeReport } from './probe/report.ts';
+import type { ProbeWorld } from './probe/server-probe.ts';
+
+export interface ProbeInput extends Asked {
+  /** Told what is known after the first seconds; called once, unless all is known by then. */
+  readonly onEarly?: (servers: readonly EarlyServer[]) => void;
+}
+
+/** From the start of the command: node itself takes some tenths of a second of the three. */
+const EARLY_MS = 2_200;
+const END_MS = 23_500;
+
+export async function runProbe(input: ProbeInput, context: OperationContext): Promise<ProbeReport> {
+  // A server that is probed lives in the world's time, whatever rate a rehearsal lives at.
+  const clock: Clock = systemClock;
+  const beganAt = clock.elapsed();
+  const target = await chooseTarget(input, context.host);
+  context.onNote(`probing ${target.taken}`);
+  const over = new AbortController();
+  const signal = AbortSignal.any([context.drain, context.abort, over.signal]);
+  const world: ProbeWorld = { host: context.host, clock, signal, endsAt: beganAt + END_MS };
+  const places = placesOf(target, context).map((place) => new PlaceProbe(place, world));
+  try {
+    const running = Promise.all(places.map((place) => place.run()));
+    void tellEarly(input, { places, clock, signal, dueMs: Math.max(0, EARLY_MS - (clock.elapsed() - beganAt)) });
+    await running;
+    context.drain.throwIfAborted();
+    return await report(target, places, { context, clock, beganAt });
+  } finally {
+    over.abort();
+    await Promise.race([closeAll(places), systemClock.sleep(CLOSE_MS)]);
+  }
+}
+
+/** A connection that hangs is not waited for. */
+const CLOSE_MS = 500;
+
+async function closeAll(places: readonly PlaceProbe[]): Promise<void> {
+  await Promise.all(places.map((place) => place.close()));
+  await Promise.all([...new Set(places.map(({ place }) => place.machine))].map((machine) => machine.close()));
+}
+
+interface Early {
+  readonly places: readonly PlaceProbe[];
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly dueMs: number;
+}
+
+async function tellEarly({ onEarly }: ProbeInput, { places, clock, signal, dueMs }: Early): Promise<void> {
+  await clock.sleep(dueMs, signal);
+  if (signal.aborted || onEarly === undefined) return;
+  onEarly(places.flatMap((place) => place.servers.map((server) => earlyServer(server, place.place.machine.name))));
+}
+
+/** One look at a machine serves all servers there. */
+function placesOf({ subjects, searched, headers, redact }: Target, context: OperationContext): Place[] {
+  const keys = new Map<string, MachineSpec | undefined>();
+  for (const { machine } of subjects) keys.set(machine?.ssh ?? '', machine);
+  const places = [...keys].map(([key, spec]): Place => {
+    const machine: Machine = openMachine(spec, context);
+    return { machine, subjects: subjects.filter((one) => (one.machine?.ssh ?? '') === key), isSearched: false, headers, redact };
+  });
+  if (searched === undefined) return places;
+  return [...places, { machine: openMachine(searched, context), subjects: [], isSearched: true, headers, redact }];
+}
+
+async function report(
+  target: Target,
+  places: readonly PlaceProbe[],
+  { context, clock, beganAt }: { readonly context: OperationContext; readonly clock: Clock; readonly beganAt: number },
+): Promise<ProbeReport> {
+  const machines = places.map((place) => place.report());
+  const [away] = machines.filter(({ isAway }) => isAway);
+  // Nothing but the machine was asked for, and it is not there.
+  if (away !== undefined && target.searched !== undefined) throw awayError(away.name, away.because);
+  const within = beganAt + END_MS;
+  const servers = await Promise.all(
+    places.flatMap((place) => place.servers.map((server) => probedServer(server, { place, context, clock, within }))),
+  );
+  const isWell = servers.length > 0 && servers.every(({ isReady, isPolicyKept }) => isReady && isPolicyKept);
+  return { taken: target.taken, servers, machines, isWell, tookMs: clock.elapsed() - beganAt };
+}

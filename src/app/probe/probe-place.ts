@@ -1,0 +1,261 @@
+/**
+ * One machine under a probe: a survey at the beginning, one at the end, and between them the servers' own answers. Ends when all
+ * has been seen or the time is up, whatever hangs: ssh, nvidia-smi, a health check.
+ */
+import { AerieError } from '../../base/errors.ts';
+import type { Redact } from '../../base/redact.ts';
+import { formatCount } from '../../base/units.ts';
+import type { Machine } from '../../machine/machine.ts';
+import type { Survey } from '../../machine/survey/survey.ts';
+import type { SurveyQuestion } from '../../machine/survey/survey-script.ts';
+import { type SurveyResult, takeSurvey } from '../../machine/survey/take-survey.ts';
+import { LogReading } from './log-reading.ts';
+import type { ProbedMachine } from './report.ts';
+import { type ProbeWorld, ServerProbe, statusNameOf } from './server-probe.ts';
+import { type Subject, UNKNOWN_SUBJECT } from './subject.ts';
+
+/** What is late after this is told as late: the first answer is to be there within three seconds. */
+const FIRST_WAIT_S = 1.6;
+/** A machine that is far, and a connection that is new. */
+const FIRST_TIMEOUT_MS = 12_000;
+const LAST_WAIT_S = 2;
+/** Between the two readings: SGLang counts each 40 steps, and a load moves each second. */
+const APART_MS = 2_500;
+/** A log of here is read so long; 126 MB a second. */
+const LOG_MS = 9_000;
+
+export interface Place {
+  readonly machine: Machine;
+  readonly subjects: readonly Subject[];
+  /** Engines that run there are looked for, and each is probed. */
+  readonly isSearched: boolean;
+  readonly headers: Subject['headers'];
+  readonly redact: Redact;
+}
+
+export class PlaceProbe {
+  readonly place: Place;
+  readonly #world: ProbeWorld;
+  readonly servers: ServerProbe[];
+  #result: SurveyResult | undefined;
+  #last: Survey | undefined;
+
+  constructor(place: Place, world: ProbeWorld) {
+    this.place = place;
+    this.#world = world;
+    this.servers = place.subjects.map((subject) => new ServerProbe(subject, place.machine, world));
+  }
+
+  async run(): Promise<void> {
+    const begun = this.servers.map((server) => server.begin());
+    this.#result = await this.#survey(this.#firstQuestion(), FIRST_TIMEOUT_MS);
+    if (this.#result.kind === 'seen') await this.#takeFirst(this.#result.survey);
+    await this.#withinTime(Promise.all(begun));
+    await this.#withinTime(Promise.all(this.servers.map((server) => this.#finish(server))));
+  }
+
+  async #takeFirst(survey: Survey): Promise<void> {
+    if (this.place.isSearched) this.#addFound(survey);
+    for (const server of this.servers) server.see(survey);
+    const asking = this.servers.map((server) => server.begin());
+    await Promise.all(this.servers.map((server) => this.#readLog(server)));
+    await this.#withinTime(Promise.all(asking));
+  }
+
+  #addFound({ engines }: Survey): void {
+    const { headers, redact, machine } = this.place;
+    for (const { pid, engine, port, address } of engines) {
+      const name = engines.length === 1 ? `${engine} on ${machine.name}` : `${engine}:${port} on ${machine.name}`;
+      const subject = {
+        ...UNKNOWN_SUBJECT,
+        name,
+        engine,
+        port,
+        pid,
+        headers,
+        redact,
+        address: address === '127.0.0.1' ? '' : address,
+      };
+      this.servers.push(new ServerProbe(subject, machine, this.#world));
+    }
+  }
+
+  async #readLog(server: ServerProbe): Promise<void> {
+    const { machine } = this.place;
+    const { clock, endsAt } = this.#world;
+    const { logPath, surveyedLog, survey } = server;
+    if (logPath === '' || survey === undefined) {
+      if (surveyedLog !== undefined) server.unseen.push(sayUnread(surveyedLog.kind, surveyedLog.path));
+      return;
+    }
+    const now = survey.now + survey.zoneMs;
+    const { engine } = server.subject;
+    const reading = new LogReading(surveyedLog?.realPath ?? logPath, {
+      now,
+      ...(engine === 'sglang' || engine === 'vllm' ? { engine } : {}),
+    });
+    if (!machine.isHere) {
+      if (surveyedLog?.kind === 'read') reading.takeSurveyed(surveyedLog);
+      else server.unseen.push(sayUnread(surveyedLog?.kind ?? 'absent', logPath));
+      if (surveyedLog?.kind === 'read') server.log = reading;
+      return;
+    }
+    const until = Math.min(clock.elapsed() + LOG_MS, endsAt);
+    server.log = reading;
+    const isRead = await reading.readHere(machine, logPath, () => clock.elapsed() > until);
+    if (isRead) return;
+    server.log = undefined;
+    server.unseen.push(sayUnread(surveyedLog?.kind === 'read' ? 'not-permitted' : (surveyedLog?.kind ?? 'absent'), logPath));
+  }
+
+  /** The second reading: when health has answered and there is something to compare, or when the time is up. */
+  async #finish(server: ServerProbe): Promise<void> {
+    const { clock, signal } = this.#world;
+    await server.read();
+    if (this.#isOver(server)) return;
+    const apart = clock.sleep(APART_MS, signal);
+    await Promise.all([apart, server.untilHealth(), server.untilFacts()]);
+    await server.askAgain();
+    const last = await this.#lastSurvey();
+    if (last !== undefined) server.see(last);
+    await this.#readOn(server, last);
+    await server.read();
+  }
+
+  /** Nobody is there to be looked at twice. */
+  #isOver(server: ServerProbe): boolean {
+    const presence = server.process?.presence;
+    const isClosed = server.health === undefined ? server.address === '' : server.health.health.kind === 'refused';
+    return isClosed && (presence === undefined || presence === 'gone') && this.#result?.kind === 'seen';
+  }
+
+  #lastPending: Promise<Survey | undefined> | undefined;
+
+  /** One for all servers of the machine; those that finish later than it take another. */
+  #lastSurvey(): Promise<Survey | undefined> {
+    this.#lastPending ??= this.#surveyAgain().finally(() => {
+      this.#lastPending = undefined;
+    });
+    return this.#lastPending;
+  }
+
+  async #surveyAgain(): Promise<Survey | undefined> {
+    if (this.#result?.kind !== 'seen') return undefined;
+    const pids = this.servers.map(({ pid }) => pid).filter((pid) => pid > 0);
+    const logs = this.servers.flatMap((server, at) =>
+      server.logPath === '' ? [] : [{ name: String(at), path: server.logPath, from: server.log?.offset ?? 0 }],
+    );
+    const { machine } = this.place;
+    const result = await this.#survey(
+      {
+        ...{
+          pids,
+          logs,
+          files: this.#statusFiles(),
+          findsEngines: true,
+          readsLogs: false,
+          isWhole: true,
+          waitSeconds: LAST_WAIT_S,
+        },
+        ...(machine.isHere ? { logs: logs.map(({ name, path }) => ({ name, path })) } : {}),
+      },
+      FIRST_TIMEOUT_MS,
+    );
+    if (result.kind === 'seen') this.#last = result.survey;
+    return result.kind === 'seen' ? result.survey : undefined;
+  }
+
+  async #readOn(server: ServerProbe, last: Survey | undefined): Promise<void> {
+    const { log, logPath } = server;
+    if (log === undefined || logPath === '') return;
+    if (this.place.machine.isHere) {
+      await log.readHere(this.place.machine, logPath, () => true);
+      return;
+    }
+    const grown = last?.logs.get(String(this.servers.indexOf(server)));
+    if (grown !== undefined) log.takeGrown(grown);
+  }
+
+  #firstQuestion(): Omit<SurveyQuestion, 'nonce'> {
+    const { subjects, machine } = this.place;
+    return {
+      pids: subjects.map(({ pid }) => pid).filter((pid) => pid > 0),
+      logs: subjects.flatMap(({ logPath }, at) => (logPath === '' ? [] : [{ name: String(at), path: logPath }])),
+      files: this.#statusFiles(),
+      ...{ findsEngines: true, readsLogs: !machine.isHere, isWhole: true, waitSeconds: FIRST_WAIT_S },
+    };
+  }
+
+  #statusFiles(): SurveyQuestion['files'] {
+    return this.place.subjects.flatMap((subject) =>
+      subject.statusPath === '' ? [] : [{ name: statusNameOf(subject), path: subject.statusPath }],
+    );
+  }
+
+  async #survey(question: Omit<SurveyQuestion, 'nonce'>, timeoutMs: number): Promise<SurveyResult> {
+    const { host, clock, signal, endsAt } = this.#world;
+    const left = Math.max(500, Math.min(timeoutMs, endsAt - clock.elapsed()));
+    const taking = takeSurvey(this.place.machine, question, { random: host.random, timeoutMs: left, signal });
+    // A machine that is away waits for its connection, longer than a probe lasts.
+    const late = clock
+      .sleep(left + 200, signal)
+      .then((): SurveyResult => ({ kind: 'unseen', because: `it did not answer in ${Math.round(left / 1000)} s`, isAway: true }));
+    taking.catch(() => undefined);
+    return Promise.race([taking, late]);
+  }
+
+  async #withinTime(work: Promise<unknown>): Promise<void> {
+    const { clock, endsAt, signal } = this.#world;
+    await Promise.race([work, clock.sleep(Math.max(0, endsAt - clock.elapsed()), signal)]);
+  }
+
+  report(): ProbedMachine {
+    const survey = this.#last ?? (this.#result?.kind === 'seen' ? this.#result.survey : undefined);
+    const away = this.#result?.kind === 'unseen' ? this.#result : undefined;
+    return {
+      name: this.place.machine.name,
+      gpus: survey === undefined ? [] : describeGpus(survey),
+      kernel: survey?.kernel.slice(-6).map(({ text }) => text) ?? [],
+      unseen: survey?.unseen ?? [],
+      because: this.#result === undefined ? 'it has not answered' : (away?.because ?? ''),
+      isAway: this.#result === undefined || away?.isAway === true,
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.close()));
+  }
+}
+
+function describeGpus({ gpus, apps, table }: Survey): string[] {
+  if (gpus === undefined) return [];
+  if (gpus.kind === 'absent') return [];
+  if (gpus.kind === 'failed') return [gpus.because];
+  return gpus.gpus.map(({ index, uuid, name, usedMiB, totalMiB, utilisationPercent }) => {
+    const holders = apps.filter(({ gpuUuid }) => gpuUuid === uuid);
+    const who = holders.map(({ pid }) => `pid ${pid}${table.has(pid) ? '' : ' (not seen from here)'}`).join(', ');
+    const busy = utilisationPercent === undefined ? '' : `, ${utilisationPercent} % busy`;
+    return `GPU ${index} ${name}: ${formatCount(usedMiB)} of ${formatCount(totalMiB)} MiB used${busy}${who === '' ? '' : `, held by ${who}`}`;
+  });
+}
+
+function sayUnread(kind: string, path: string): string {
+  const where = path === '' ? 'its stdout' : path;
+  switch (kind) {
+    case 'other':
+      return `its log: its stdout goes to ${where}, which is no file; start it with >server.log 2>&1, or give --log`;
+    case 'not-permitted':
+      return `its log: ${where} may not be read by this user. Try:  sudo cat ${where}`;
+    case 'late':
+      return `its log: ${where} was not read in time`;
+    default:
+      return `its log: there is no ${where}`;
+  }
+}
+
+/** For errors of a place that nobody can open. */
+export function awayError(name: string, because: string): AerieError {
+  return new AerieError('machine.unreachable', `${name} cannot be reached: ${because}`, {
+    remedy: `Try it by hand:  ssh ${name} true\nNothing was changed there; what runs there goes on.`,
+  });
+}
