@@ -31,10 +31,8 @@ export function reportPathOf(statusPath: string): string {
 }
 
 /**
- * `{ … }` is read whole before its first line runs. File descriptor 3 is the starter's ear. The program runs in the background under
- * job control (`set -m`), so that it has its own process group and SIGINT and SIGQUIT as everybody (a shell without job
- * control starts background programs deaf to both); a shell that cannot do that without a terminal starts it all the same.
- * Once it runs, only SIGKILL ends the waiting shell.
+ * `{ … }` is read whole before its first line runs. File descriptor 3 is the starter's ear. Once the program runs, only SIGKILL ends
+ * the waiting shell.
  */
 export function renderLaunchScript(request: DetachedStart): string {
   const log = quoteShell(request.logPath);
@@ -58,18 +56,17 @@ export function renderLaunchScript(request: DetachedStart): string {
     ...request.setup.flatMap((line, nth) => [`aerie_doing='setup ${nth}'`, `eval ${quoteShell(line)} 3>&- || exit`]),
     'set +eu',
     ...enter, // a setup line may have gone elsewhere
-    'set -m 2>/dev/null',
-    `${request.command} 3>&- &`,
-    'aerie_pid=$!',
-    'set +m',
-    `trap '' HUP INT TERM PIPE`,
-    'aerie_doing=',
     'aerie_boot=; aerie_stat=',
     'read -r aerie_boot 2>/dev/null </proc/sys/kernel/random/boot_id',
-    'read -r aerie_stat 2>/dev/null </proc/$aerie_pid/stat',
-    `aerie_report ${REPORT} started "$aerie_pid" "$aerie_boot" "$aerie_stat"`,
-    'exec 3>&-',
-    'wait "$aerie_pid"',
+    'set -m 2>/dev/null',
+    'case $-$(test -r /proc/self/stat || echo m) in',
+    '*m*)',
+    ...inBackground(request.command),
+    ';;',
+    '*)',
+    ...inForeground(request.command),
+    ';;',
+    'esac',
     `printf '%s\\n' "$?" >${status}.new && { sync -- ${status}.new; mv -f -- ${status}.new ${status} && sync -- ${quoteShell(dirname(request.statusPath))}; }`,
     'exit 0',
     '}',
@@ -78,6 +75,44 @@ export function renderLaunchScript(request: DetachedStart): string {
 }
 
 const REPORT = 'aerie-launch';
+
+const REPORT_STARTED = `aerie_report ${REPORT} started "$aerie_pid" "$aerie_boot" "$aerie_stat"`;
+
+/** Under job control (`set -m`), so that it has its own process group, and SIGINT and SIGQUIT as everybody. */
+function inBackground(command: string): string[] {
+  return [
+    `${command} 3>&- &`,
+    'aerie_pid=$!',
+    'set +m',
+    `trap '' HUP INT TERM PIPE`,
+    'aerie_doing=',
+    'read -r aerie_stat 2>/dev/null </proc/$aerie_pid/stat',
+    REPORT_STARTED,
+    'exec 3>&-',
+    'wait "$aerie_pid"',
+  ];
+}
+
+/**
+ * A shell that has no job control without a terminal (dash, ash) makes what it starts in the background deaf to SIGINT and SIGQUIT.
+ * There the child reports itself before it becomes the program; signals are caught, not ignored, so that it does not inherit that.
+ * The waiting shell keeps the starter's ear open, and never speaks into it again.
+ */
+function inForeground(command: string): string[] {
+  return [
+    'trap : HUP INT TERM PIPE',
+    'aerie_doing=',
+    '(',
+    `trap '' PIPE`, // the starter may be gone
+    'read -r aerie_stat </proc/self/stat',
+    'aerie_pid=${aerie_stat%% *}', // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's
+    REPORT_STARTED,
+    'exec 3>&-',
+    'trap - PIPE',
+    command,
+    ')',
+  ];
+}
 
 /** `conda activate` is a function that only interactive shells have; its program says how to make it. */
 function condaHook(setup: readonly string[]): string[] {

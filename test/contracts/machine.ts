@@ -16,6 +16,10 @@ export function describeMachine(name: string, open: () => Promise<StarterBench>)
   describe(`${name}: what it has`, () => describeMeans(open));
 }
 
+function perlOf({ tool }: StarterBench): string {
+  return tool?.('perl') ?? 'perl';
+}
+
 function describeOutliving(open: () => Promise<StarterBench>): void {
   test('a program runs on when its starter is killed, is found by its marker, and its exit status is read', async () => {
     const bench = await open();
@@ -75,7 +79,7 @@ function describeMeans(open: () => Promise<StarterBench>): void {
     const { machine } = bench;
     const listen =
       'use IO::Socket::INET; $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 1) or die; $| = 1; print $s->sockport, "\\n"; sleep 1000';
-    const launch = launchOf(bench, `perl -e ${quoteShell(listen)}`);
+    const launch = launchOf(bench, `${perlOf(bench)} -e ${quoteShell(listen)}`);
     const identity = await machine.start(launch);
     await until(async () => (await readLog(machine, launch)).endsWith('\n'));
     const port = Number(await readLog(machine, launch));
@@ -151,7 +155,7 @@ function describeLife(open: () => Promise<StarterBench>): void {
     const bench = await open();
     const { machine } = bench;
     // One loses its environment, one its session, one its parent.
-    const command = `sh -c 'env -i sleep 1001 & setsid sleep 1002 & (sleep 1003 &); echo up; wait'`;
+    const command = `sh -c 'env -i sleep 1001 & ${bench.tool?.('setsid') ?? 'setsid'} sleep 1002 & (sleep 1003 &); echo up; wait'`;
     const launch = launchOf(bench, command);
     const identity = await machine.start(launch);
     const sleepers = async () =>
@@ -169,7 +173,7 @@ function describeLife(open: () => Promise<StarterBench>): void {
   test('that nobody reaps is a zombie with its parent', async () => {
     const bench = await open();
     const { machine } = bench;
-    const launch = launchOf(bench, `perl -e 'unless (fork) { exit 0 } sleep 1000'`);
+    const launch = launchOf(bench, `${perlOf(bench)} -e 'unless (fork) { exit 0 } sleep 1000'`);
     const identity = await machine.start(launch);
     const zombies = async () => (await machine.look(identity, launch)).family.filter(({ presence }) => presence === 'zombie');
     await until(async () => (await zombies()).length === 1);
@@ -226,7 +230,7 @@ function describeLaunch(open: () => Promise<StarterBench>): void {
     expect(error.code).toBe('server.did-not-start');
     expect(error.message).toContain(`Setup line 2 ended with exit status ${status ?? ''}`);
     expect(error.message).toContain(line);
-    expect(error.detail.evidence?.join('\n')).toContain(output);
+    expect(error.detail.evidence?.join('\n').toLowerCase()).toContain(output); // shells differ in case
     expect(await readLog(machine, launch)).not.toContain('never');
     await until(async () => (await machine.findByMarker(launch.marker)).length === 0);
     expect(await findLaunched(machine, launch)).toMatchObject({ kind: 'failed', report: { setupLine: 1 } });
@@ -254,7 +258,11 @@ function describeLaunch(open: () => Promise<StarterBench>): void {
     const { family } = await machine.look(identity, launch);
     expect(family.length).toBe(2); // the program, and the shell that waits for it
     for (const { command } of family) expect(command).not.toContain(secret);
-    const found = await machine.run({ file: 'grep', args: ['-r', '-l', secret, folder], timeoutMs: 60_000 });
+    const found = await machine.run({
+      file: bench.tool?.('grep') ?? 'grep',
+      args: ['-r', '-l', secret, folder],
+      timeoutMs: 60_000,
+    });
     expect(found).toMatchObject({ kind: 'ended', code: 1 }); // nothing found
   });
 
@@ -263,7 +271,7 @@ function describeLaunch(open: () => Promise<StarterBench>): void {
     const { machine } = bench;
     const launch = launchOf(
       bench,
-      `perl -e 'print "$SIG{INT} $SIG{QUIT} $SIG{PIPE}|", join(" ", sort map { s/.*\\///r } glob "/proc/self/fd/[0-9]"), "|", -t STDIN, "\\n"'`,
+      `${perlOf(bench)} -e 'print "$SIG{INT} $SIG{QUIT} $SIG{PIPE}|", join(" ", sort map { s/.*\\///r } glob "/proc/self/fd/[0-9]"), "|", -t STDIN, "\\n"'`,
     );
     const identity = await machine.start(launch);
     await until(async () => (await presenceOf(machine, launch, identity)) === 'gone 0');

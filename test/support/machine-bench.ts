@@ -7,6 +7,8 @@ export interface MachineBench {
   readonly machine: Machine;
   /** A folder of its own on that machine. */
   readonly folder: string;
+  /** Word of a program that the test itself needs there, where PATH does not have it. */
+  readonly tool?: (name: 'perl' | 'setsid' | 'grep') => string;
 }
 
 /** For what outlives its starter: a starter that is a process of its own. */
