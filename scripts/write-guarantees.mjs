@@ -19,12 +19,12 @@ if (process.argv.includes('--check')) {
   }
 } else writeFileSync(page, generated);
 
-/** Invariant → test files that cite it with `proves('id', …)`. */
+/** Invariant → files that cite it with `proves('id', …)`: tests, and journeys that are played at several places. */
 function findCitations() {
   const citations = new Map();
   for (const folder of ['src', 'test']) {
     for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).sort()) {
-      if (!name.endsWith('.test.ts')) continue;
+      if (!/\.test\.ts$|^journeys\/launch\/.*\.ts$/.test(name)) continue;
       const path = `${folder}/${name.replaceAll('\\', '/')}`;
       const ids = readFileSync(join(root, path), 'utf8').matchAll(/proves\(\s*'([^']+)'/g);
       for (const [, id] of ids) citations.set(id, new Set([...(citations.get(id) ?? []), path]));

@@ -11,7 +11,7 @@ function testTexts(): string {
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(root, folder, name)),
     )
-    .filter((path) => path.endsWith('.test.ts'))
+    .filter((path) => /\.test\.ts$|\/journeys\/launch\/.*\.ts$/.test(path))
     .map((path) => readFileSync(path, 'utf8'))
     .join('\n');
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, onTestFinished } from 'vitest';
+import { until } from './child-processes.ts';
 import type { LaunchProject } from './launch-project.ts';
 import { promptStates, query, readShardLines } from './run-folder.ts';
 
@@ -34,6 +35,12 @@ export function enginesOf({ folder }: Pick<LaunchProject, 'folder'>): number[] {
 export function livingOf({ folder }: Pick<LaunchProject, 'folder'>): number[] {
   const cards = `AERIE_LOOKALIKE_GPUS=${folder}/gpus\0`;
   return processesOf((name) => readFileSync(`/proc/${name}/environ`, 'utf8').includes(cards));
+}
+
+/** Behind ssh the script of a look of Aerie's, which has them in its environment too, may end a moment after Aerie. */
+export async function expectNothingLives(project: LaunchProject): Promise<void> {
+  if (project.place.where === 'ssh') await until(() => livingOf(project).length === 0, 5_000);
+  expect(livingOf(project)).toEqual([]);
 }
 
 /** 0: it has ended meanwhile. */

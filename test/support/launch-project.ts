@@ -1,6 +1,7 @@
 /**
  * A project whose run file launches SGLang: the command is the lookalike engine, the GPUs are lookalike GPUs, everything else
- * is real: processes, ports, signals, logs, the command line. Figures are those of Kimi-K2.5 on eight RTX PRO 6000.
+ * is real: processes, ports, signals, logs, the command line, and behind ssh the sshd. Figures are those of Kimi-K2.5 on eight
+ * RTX PRO 6000.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -8,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { findKnownModel } from '../../src/capacity/known-models.ts';
 import { aerie, type CliResult, makeProject, type Project, startAerie, type StartedCli } from './cli.ts';
-import { installFakeNvidiaSmi } from './fake-nvidia-smi.ts';
+import { type BoxRequest, type LaunchPlace, openPlace, type Where } from './launch-place.ts';
 import { promptRow } from './lookalike-project.ts';
 import { type JournalLine, readJournal } from './read-journal.ts';
 
@@ -26,6 +27,10 @@ export const QUICK_PHASES = Object.fromEntries(
 );
 
 export interface LaunchRequest {
+  /** Left out: here. */
+  readonly where?: Where;
+  /** Of the machine behind ssh. */
+  readonly box?: BoxRequest;
   readonly prompts?: number;
   readonly version?: string;
   readonly engine?: 'sglang' | 'vllm';
@@ -43,16 +48,19 @@ export interface LaunchRequest {
 
 export interface LaunchProject extends Omit<Project, 'aerie' | 'start'> {
   readonly runFolder: string;
+  /** Of the server, on the loopback of its machine. */
   readonly port: number;
+  /** Of Aerie. */
   readonly env: Readonly<Record<string, string>>;
-  /** With the machine's environment; ends with `server stop` when the test does. */
+  readonly place: LaunchPlace;
+  /** In the project's environment; ends with `server stop` when the test does. */
   aerie(...args: string[]): Promise<CliResult>;
   start(...args: string[]): StartedCli;
   change(over: { readonly flags?: object; readonly run?: object; readonly server?: object; readonly scenario?: object }): void;
   journal(): JournalLine[];
   book(): {
     readonly launches: number;
-    readonly current?: { readonly identity?: { readonly pid: number }; readonly flags: object };
+    readonly current?: { readonly identity?: { readonly pid: number }; readonly flags: object; readonly logPath: string };
   };
 }
 
@@ -61,9 +69,9 @@ export async function launchProject(request: LaunchRequest = {}): Promise<Launch
   const { prompts = 12, engine = 'sglang', version = '0.5.8', clockRate = 20 } = request;
   const port = await quietPort();
   const journalPath = project.path('journal.jsonl');
-  const cards = installFakeNvidiaSmi(project.folder, { count: request.gpus ?? 8, totalMiB: 97_887, baseMiB: 4 });
+  const place = await openPlace(project, request.where ?? 'here', request.gpus ?? 8, request.box);
   const cacheFolder = project.path('cache');
-  const env = { ...cards.env, AERIE_CLOCK_RATE: String(clockRate), AERIE_CACHE: cacheFolder, ...request.secrets };
+  const env = { ...place.env, AERIE_CLOCK_RATE: String(clockRate), AERIE_CACHE: cacheFolder, ...request.secrets };
   project.writeRows(
     'prompts.jsonl',
     Array.from({ length: prompts }, (_, at) => promptRow(at)),
@@ -84,7 +92,11 @@ export async function launchProject(request: LaunchRequest = {}): Promise<Launch
       run: 'r',
       model: project.path('models/moonshotai/Kimi-K2.5'),
       servers: [
-        { engine, name: 's', port, gpu: 'RTX PRO 6000', 'engine-version': version, command, flags: parts.flags, ...parts.server },
+        {
+          ...{ engine, name: 's', port, gpu: 'RTX PRO 6000', 'engine-version': version, command, flags: parts.flags },
+          ...place.server,
+          ...parts.server,
+        },
       ],
       sampling: { 'max-tokens': 64, seed: 7 },
       'in-flight': 8,
@@ -94,12 +106,14 @@ export async function launchProject(request: LaunchRequest = {}): Promise<Launch
   };
   write();
   const options = { cwd: project.folder, env };
-  onTestFinished(async () => void (await aerie(['server', 'stop', 'run.yaml'], options)));
+  onTestFinished(async () => {
+    await place.sshd?.cable.mend();
+    await aerie(['server', 'stop', 'run.yaml'], options);
+  });
   return {
     ...project,
     runFolder: project.path('runs/r'),
-    port,
-    env,
+    ...{ port, env, place },
     aerie: (...args) => aerie(args, options),
     start: (...args) => startAerie(args, options),
     change(over) {

@@ -11,9 +11,10 @@ export function eventsOf({ runFolder }: Pick<LaunchProject, 'runFolder'>, kind: 
     .map(({ facts }) => JSON.parse(String(facts)) as Facts);
 }
 
-/** A launch's log, whole: that of the newest one, which stands where the run file says, or of one that was moved aside. */
-export function serverLog({ runFolder }: Pick<LaunchProject, 'runFolder'>, launch?: number): string {
-  const [newest, aside] = [`${runFolder}/logs/s.log`, `${runFolder}/logs/s.log.${launch}`];
+/** A launch's log, whole: that of the newest one, where its machine has it, or of one that was moved aside. */
+export function serverLog({ place }: Pick<LaunchProject, 'place'>, launch?: number): string {
+  const newest = place.logPath();
+  const aside = `${newest}.${launch}`;
   const path = launch !== undefined && existsSync(aside) ? aside : newest;
   return existsSync(path) ? readFileSync(path, 'utf8') : '';
 }
