@@ -86,8 +86,7 @@ export function startAerie(args: readonly string[], options: CliOptions): Starte
     }
   });
   const ended = once(child, 'close').then(([code, signal]): CliResult => {
-    const result = { code: code as number | null, signal: signal as NodeJS.Signals | null, stdout, stderr };
-    return { ...result, tookMs: performance.now() - startedMs, json: () => oneDocument(result) };
+    return resultOf({ code: code as number | null, signal: signal as NodeJS.Signals | null, stdout, stderr }, startedMs);
   });
   onTestFinished(() => void (child.exitCode === null && child.signalCode === null && child.kill('SIGKILL')));
   return {
@@ -116,7 +115,12 @@ export function aerie(args: readonly string[], options: CliOptions): Promise<Cli
   return startAerie(args, options).ended;
 }
 
-function environment(over: CliOptions['env'] = {}): NodeJS.ProcessEnv {
+export function resultOf(ended: Pick<CliResult, 'code' | 'signal' | 'stdout' | 'stderr'>, startedMs: number): CliResult {
+  return { ...ended, tookMs: performance.now() - startedMs, json: () => oneDocument(ended) };
+}
+
+/** The environment of a command: that of the tests, without colours, and what is laid over it. */
+export function environment(over: CliOptions['env'] = {}): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: '1', ...over };
   delete env['FORCE_COLOR'];
   for (const [name, value] of Object.entries(over)) if (value === undefined) delete env[name];
