@@ -1,13 +1,12 @@
 /** `aerie server logs`: the log of a launch, as the server wrote it, from the beginning or its last lines; followed if asked for. */
 import { AerieError } from '../../base/errors.ts';
-import { dirname, join } from 'node:path';
 import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
-import { launchPaths } from '../servers/launch-paths.ts';
 import { machineOf } from '../servers/machine-of.ts';
 import { openBook } from '../../server/launch/launch-book.ts';
 import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
+import { type LogWanted, type OpenedLog, openLaunchLog } from './open-log.ts';
 
 export interface ServerLogsInput extends ServerInput {
   /** Left out: the newest launch. */
@@ -28,6 +27,8 @@ export interface ServerLogsReport {
 
 const CHUNK_BYTES = 2 ** 20;
 const LOOK_EVERY_MS = 500;
+/** A person waits; a jump host takes some seconds. */
+const LOGS_PATIENCE_MS = 15_000;
 
 export async function runServerLogs(input: ServerLogsInput, context: OperationContext): Promise<ServerLogsReport> {
   const { run } = await findRun(input.run);
@@ -35,14 +36,28 @@ export async function runServerLogs(input: ServerLogsInput, context: OperationCo
   if (server === undefined || other !== undefined) throw severalServers(run.servers.map(({ name }) => name));
   const book = await openBook(run.serverFolder, server.name, NOTHING_KEPT).read();
   const launch = input.launch ?? book.launches;
-  const machine = machineOf(server, context);
-  const { logPath: current } = book.current ?? (await launchPaths(run, server, machine));
-  const path = launch === book.launches ? current : `${current}.${launch}`;
-  const first = await machine.readFile(path, 0, 1);
-  if (first === undefined) throw noLog(path, launch, book.launches);
-  let offset = input.lines === undefined ? 0 : await findTail(machine, path, first.size, input.lines);
+  const machine = machineOf(server, context, LOGS_PATIENCE_MS);
+  try {
+    return await tell(input, context, {
+      run,
+      server,
+      machine,
+      launch,
+      launches: book.launches,
+      current: book.current,
+      onNote: context.onNote,
+    });
+  } finally {
+    await machine.close();
+  }
+}
+
+async function tell(input: ServerLogsInput, context: OperationContext, wanted: LogWanted): Promise<ServerLogsReport> {
+  const log = await openLaunchLog(wanted);
+  const size = (await log.read(0, 1))?.size ?? 0;
+  let offset = input.lines === undefined ? 0 : await findTail(log, size, input.lines);
   for (;;) {
-    const read = await machine.readFile(path, offset, CHUNK_BYTES);
+    const read = await log.read(offset, CHUNK_BYTES);
     if (read !== undefined && read.bytes.length > 0) {
       input.onBytes(read.bytes);
       offset += read.bytes.length;
@@ -51,17 +66,15 @@ export async function runServerLogs(input: ServerLogsInput, context: OperationCo
     if (input.follow !== true || context.drain.aborted) break;
     await context.host.clock.sleep(LOOK_EVERY_MS, context.drain);
   }
-  return { server: server.name, launch, log: path, bytes: offset };
+  return { server: wanted.server.name, launch: wanted.launch, log: log.path, bytes: offset };
 }
 
-type Readable = Pick<ReturnType<typeof machineOf>, 'readFile'>;
-
 /** Where the last lines begin, read backwards in chunks. */
-async function findTail(machine: Readable, path: string, size: number, lines: number): Promise<number> {
+async function findTail(log: OpenedLog, size: number, lines: number): Promise<number> {
   let found = 0;
   for (let end = size; end > 0; ) {
     const start = Math.max(0, end - CHUNK_BYTES);
-    const bytes = (await machine.readFile(path, start, end - start))?.bytes ?? new Uint8Array();
+    const bytes = (await log.read(start, end - start))?.bytes ?? new Uint8Array();
     for (let at = bytes.length - 1; at >= 0; at -= 1) {
       const isEnd = start + at === size - 1; // the line feed behind the last line begins no other
       if (bytes[at] === 0x0a && !isEnd) found += 1;
@@ -75,12 +88,5 @@ async function findTail(machine: Readable, path: string, size: number, lines: nu
 function severalServers(names: readonly string[]): AerieError {
   return new AerieError('usage.flag', `The run file launches several servers: ${names.join(', ')}.`, {
     remedy: 'Say which: --server NAME',
-  });
-}
-
-function noLog(path: string, launch: number, launches: number): AerieError {
-  return new AerieError('log.unreadable', `There is no log of launch ${launch} at ${path}.`, {
-    because: launches === 0 ? 'Nothing was launched yet.' : `Launches so far: ${launches}.`,
-    remedy: `Launch it with aerie server start, or look into ${dirname(path)}.`,
   });
 }

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { sha256Hex } from '../../base/ids.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { LaunchPaths } from '../../server/launch/begin-launch.ts';
+import { mirrorPath } from '../../server/launch/mirror-place.ts';
 import type { RunSpec, ServerSpec } from '../../spec/run.ts';
 
 /** Tells runs of one name apart that were started from different folders, or from different machines, on the same box. */
@@ -14,7 +15,7 @@ export async function launchPaths(run: RunSpec, server: ServerSpec, machine: Mac
   if (machine.isHere) {
     return {
       workFolder: server.workdir === '' ? dirname(run.file) : server.workdir,
-      logPath: server.log === '' ? mirrorPath(run, server) : server.log,
+      logPath: server.log === '' ? mirrorPath(run.serverFolder, server.name) : server.log,
       stateFolder: join(run.serverFolder, 'servers'),
     };
   }
@@ -26,9 +27,4 @@ export async function launchPaths(run: RunSpec, server: ServerSpec, machine: Mac
     logPath: server.log === '' ? `${folder}/logs/${server.name}.log` : server.log,
     stateFolder: `${folder}/servers`,
   };
-}
-
-/** The log of a server in the run folder: its own where it runs here, else what was read of it. */
-export function mirrorPath(run: RunSpec, server: ServerSpec): string {
-  return join(run.serverFolder, 'logs', `${server.name}.log`);
 }

@@ -12,6 +12,7 @@ import { EngineLauncher } from '../../server/launch/engine-launcher.ts';
 import { type LaunchRecord, openBook } from '../../server/launch/launch-book.ts';
 import { LOOPBACK } from '../../server/launch/loopback.ts';
 import type { LauncherOptions } from '../../server/launch/launcher-options.ts';
+import { LogMirror } from '../../server/launch/mirror-log.ts';
 import { compareSeen, rememberSeen, seenOf } from '../../server/launch/seen-launches.ts';
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
 import { verifyLaunch } from '../../server/launch/verify-launch.ts';
@@ -70,8 +71,15 @@ export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
     limits: () => ({ inFlight: run.inFlight, longestRequestTokens: longest }),
     plan: (flags) => planOf(basis, flags),
     checkRemedy,
+    mirrorOf: (record) => mirrorOf(options, record),
     ...(killHolder === undefined ? {} : { killHolder }),
   });
+}
+
+/** A machine of others may be gone tomorrow, and its log with it. */
+function mirrorOf({ run, server, machine, context }: LaunchedServerOptions, { n, logPath }: LaunchRecord): LogMirror | undefined {
+  if (machine.isHere) return undefined;
+  return new LogMirror({ machine, logPath, folder: run.serverFolder, server: server.name, launch: n, onTrouble: context.onNote });
 }
 
 function placeOf(run: RunSpec, server: ServerSpec): LauncherOptions['place'] {

@@ -210,10 +210,11 @@ export class EngineLauncher {
 
   /** `address`: left out where it listens on the machine's loopback. */
   async #open(record: LaunchRecord, onOver: (verdict: LiveVerdict) => Promise<void>, address?: string): Promise<LaunchedEngine> {
-    const { name, emit, dialect, host, headers, asked, checkRemedy } = this.#options;
+    const { name, emit, dialect, host, headers, asked, checkRemedy, mirrorOf } = this.#options;
     const contained = containedOf(this.#options.machine, record);
     const machine = contained ?? this.#options.machine;
     const keepLog = contained === undefined ? {} : { keepLog: () => contained.keepLog(record) };
+    const mirror = mirrorOf?.(record);
     const reach = await machine.reach(record.port, address);
     const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2, headers });
     const remedies = checkRemedy === undefined ? {} : { checkRemedy };
@@ -230,6 +231,7 @@ export class EngineLauncher {
       onOver,
       ...remedies,
       ...keepLog,
+      ...(mirror === undefined ? {} : { mirror }),
     });
   }
 

@@ -18,6 +18,7 @@ import { AskBeside } from './ask-beside.ts';
 import { askHealth } from './ask-health.ts';
 import { LogFollower } from './follow-log.ts';
 import type { LaunchRecord } from './launch-book.ts';
+import type { LogMirror } from './mirror-log.ts';
 
 export interface WatchOptions {
   readonly launch: LaunchRecord;
@@ -35,6 +36,8 @@ export interface WatchOptions {
   readonly onLook: (verdict: LiveVerdict, progress: string) => void;
   /** Asks the capacity model about a remedy. */
   readonly checkRemedy?: LookInput['checkRemedy'];
+  /** Its log is kept here too. */
+  readonly mirror?: LogMirror;
 }
 
 /** Between two looks: a start is followed closely, a server at work is disturbed little. */
@@ -60,9 +63,9 @@ export class LaunchWatch {
   #readySince: number | undefined;
 
   constructor(options: WatchOptions) {
-    const { machine, launch, dialect, control, clock } = options;
+    const { machine, launch, dialect, control, clock, mirror } = options;
     this.#options = options;
-    this.#log = new LogFollower(machine, launch.logPath, dialect.name === 'vllm' ? 'vllm' : 'sglang');
+    this.#log = new LogFollower(machine, launch.logPath, dialect.name === 'vllm' ? 'vllm' : 'sglang', mirror);
     const elapsed = () => clock.elapsed();
     this.#health = new AskBeside(() => askHealth(control, dialect.healthRequest, clock, this.#ended.signal), elapsed);
     this.#counters = new AskBeside(() => this.#askCounters(), elapsed);

@@ -9,7 +9,8 @@ import type { Machine } from '../../machine/machine.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import type { Env, Flags, RecoveryBasis, RecoveryLimits } from '../recovery/recovery.ts';
 import type { LaunchPaths, LaunchPlace } from './begin-launch.ts';
-import type { BookShelf } from './launch-book.ts';
+import type { BookShelf, LaunchRecord } from './launch-book.ts';
+import type { LogMirror } from './mirror-log.ts';
 
 export interface LauncherOptions {
   readonly name: string;
@@ -39,6 +40,8 @@ export interface LauncherOptions {
   readonly version: () => string;
   /** What the arithmetic says of flags; undefined where the model or the GPU is not known. */
   readonly plan: (flags: Flags) => Plan | undefined;
+  /** Where the log of a launch elsewhere is kept here; left out, or undefined: nowhere. */
+  readonly mirrorOf?: (record: LaunchRecord) => LogMirror | undefined;
   readonly checkRemedy?: LookInput['checkRemedy'];
   readonly basis: () => RecoveryBasis | undefined;
   readonly limits: () => RecoveryLimits;

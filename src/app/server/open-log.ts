@@ -1,0 +1,95 @@
+/**
+ * The log of a launch, wherever it can be read: on its machine, or what was kept of it here (`mirror-log.ts`) where that machine
+ * is out of reach, is another one by now, or has lost the log. A mirror is a beginning of the log, so an offset means the same
+ * in both, and a reader that is followed goes over from one to the other without a gap.
+ */
+import { dirname } from 'node:path';
+import { AerieError } from '../../base/errors.ts';
+import { readSlice } from '../../machine/local/read-slice.ts';
+import type { Machine } from '../../machine/machine.ts';
+import type { LaunchRecord } from '../../server/launch/launch-book.ts';
+import { findMirror } from '../../server/launch/mirror-place.ts';
+import type { RunSpec, ServerSpec } from '../../spec/run.ts';
+import { launchPaths } from '../servers/launch-paths.ts';
+
+export interface LogWanted {
+  readonly run: RunSpec;
+  readonly server: ServerSpec;
+  readonly machine: Machine;
+  readonly launch: number;
+  /** Launches so far, and the one that lives. */
+  readonly launches: number;
+  readonly current: LaunchRecord | undefined;
+  /** Told where another copy than the machine's own is read. */
+  readonly onNote: (text: string) => void;
+}
+
+export interface OpenedLog {
+  /** Where it is read now. */
+  readonly path: string;
+  read(offset: number, most: number): ReturnType<Machine['readFile']>;
+}
+
+/** Throws `log.unreadable` where there is none, and what the machine says where nothing was kept of it. */
+export async function openLaunchLog(wanted: LogWanted): Promise<OpenedLog> {
+  const { machine } = wanted;
+  let read: Machine['readFile'] = (path, offset, most) => machine.readFile(path, offset, most);
+  let path = '';
+  const goOver = async (mirror: string, because: string) => {
+    const size = (await readSlice(mirror, 0, 0))?.size ?? 0;
+    wanted.onNote(`${because}; this is what was kept of it here: ${mirror}, ${size} bytes`);
+    path = mirror;
+    read = readSlice;
+  };
+  try {
+    path = await pathThere(wanted);
+    if ((await machine.readFile(path, 0, 1)) === undefined) {
+      const mirror = await mirrorOf(wanted);
+      if (mirror === undefined) throw noLog(path, wanted);
+      await goOver(mirror, `${machine.name} has no ${path} any more`);
+    }
+  } catch (thrown) {
+    const mirror = isOutOfReach(thrown) ? await mirrorOf(wanted) : undefined;
+    if (mirror === undefined) throw thrown;
+    await goOver(mirror, messageOf(thrown));
+  }
+  return {
+    get path() {
+      return path;
+    },
+    async read(offset, most) {
+      try {
+        return await read(path, offset, most);
+      } catch (thrown) {
+        const mirror = isOutOfReach(thrown) ? await mirrorOf(wanted) : undefined;
+        if (mirror === undefined) throw thrown;
+        await goOver(mirror, messageOf(thrown));
+        return await read(path, offset, most);
+      }
+    },
+  };
+}
+
+async function pathThere({ run, server, machine, launch, launches, current }: LogWanted): Promise<string> {
+  const logPath = current?.logPath ?? (await launchPaths(run, server, machine)).logPath;
+  return launch === launches ? logPath : `${logPath}.${launch}`;
+}
+
+async function mirrorOf({ run, server, machine, launch }: LogWanted): Promise<string | undefined> {
+  return machine.isHere ? undefined : await findMirror(run.serverFolder, server.name, launch);
+}
+
+function isOutOfReach(thrown: unknown): boolean {
+  return thrown instanceof AerieError && thrown.code === 'machine.unreachable';
+}
+
+function messageOf(thrown: unknown): string {
+  return (thrown instanceof Error ? thrown.message : String(thrown)).replace(/\.$/, '');
+}
+
+function noLog(path: string, { launch, launches }: LogWanted): AerieError {
+  return new AerieError('log.unreadable', `There is no log of launch ${launch} at ${path}.`, {
+    because: launches === 0 ? 'Nothing was launched yet.' : `Launches so far: ${launches}.`,
+    remedy: `Launch it with aerie server start, or look into ${dirname(path)}.`,
+  });
+}
