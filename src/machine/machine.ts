@@ -94,6 +94,13 @@ export interface Holder {
   readonly parent: { readonly pid: number; readonly command: string } | undefined;
   /** `docker-<id>`, `lxc/101`, as /proc/PID/cgroup says it; '' = not known or none. */
   readonly container: string;
+  /** The machine around this one told who it is: `pid` is of there, and so is this identity. */
+  readonly outside?: {
+    readonly machine: string;
+    readonly identity: ProcessIdentity;
+    /** The same process here; undefined: it is in another container. */
+    readonly innerPid: number | undefined;
+  };
 }
 
 export interface HoldersLook {

@@ -2,18 +2,39 @@
 import type { Holder } from '../machine/machine.ts';
 import type { HeldMemory, OccupiedGpu } from './gpu-memory.ts';
 
-export function describeHolders({ gpus, holders, ours, unknown }: HeldMemory): string[] {
+/** How a holder outside is asked for: `outer` is the name of the machine around that was, '' = none is written. */
+export interface AskedWhere {
+  readonly isHere: boolean;
+  readonly outer: string;
+}
+
+const ALONE: AskedWhere = { isHere: true, outer: '' };
+
+export function describeHolders({ gpus, holders, ours, unknown }: HeldMemory, where: AskedWhere = ALONE): string[] {
+  const isTold = gpus.length === 0 || holders.some(({ usedMiB }) => usedMiB !== undefined);
   return [
     ...gpus.map(describeGpu),
-    ...groupByProcess(holders).map((group) => describeHolder(group, gpus, ours)),
-    ...(gpus.length > 0 && !holders.some(({ usedMiB }) => usedMiB !== undefined) ? [NOBODY_TOLD] : []),
+    ...groupByProcess(holders).map((group) => describeHolder(group, { gpus, ours, where })),
+    ...(isTold ? [] : [describeNobody(where)]),
     ...unknown.map((what) => `Not seen: ${what}`),
   ];
 }
 
-const NOBODY_TOLD =
-  'Nobody who can be seen from here is said to hold it. A process of another container or namespace may: ask the operator of ' +
-  'the host to look, with  nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv';
+const LIST_APPS = 'nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv';
+
+function describeNobody(where: AskedWhere): string {
+  if (where.outer !== '') return `Nobody here or on ${where.outer} is said to hold it. To see it there as root:  ${LIST_APPS}`;
+  return (
+    'Nobody who can be seen from here is said to hold it. A process of another container or namespace may: ask the operator of ' +
+    `the host to look, with  ${LIST_APPS}${sayOuter(where)}`
+  );
+}
+
+/** Only of a machine behind ssh can the run file say what is around it. */
+function sayOuter({ isHere, outer }: AskedWhere): string {
+  if (isHere || outer !== '') return '';
+  return '\n  Or let Aerie ask there: in the run file write  machine: { ssh: …, outer: ssh://root@HOST }';
+}
 
 function describeGpu({ index, usedMiB, baselineMiB, overMiB }: OccupiedGpu): string {
   return `GPU ${index} uses ${mib(usedMiB)}, ${mib(overMiB)} above its baseline of ${mib(baselineMiB)}.`;
@@ -29,20 +50,39 @@ function groupByProcess(holders: readonly Holder[]): Holder[][] {
   return [...groups.values()];
 }
 
-function describeHolder(group: readonly Holder[], gpus: readonly OccupiedGpu[], ours: readonly number[]): string {
+interface Around {
+  readonly gpus: readonly OccupiedGpu[];
+  readonly ours: readonly number[];
+  readonly where: AskedWhere;
+}
+
+function describeHolder(group: readonly Holder[], { gpus, ours, where: asked }: Around): string {
   const [first] = group;
   if (first === undefined) return '';
   const holds = group.map((holder) => describeShare(holder, gpus)).join(', ');
   const where = first.container === '' ? '' : ` in container ${first.container}`;
+  const whose = ours.includes(first.pid) ? ' It belongs to the launch that was stopped.' : '';
+  if (first.outside !== undefined) return `${describeOutside(first, first.outside, holds)}${whose}${sayEnd(first)}`;
   if (first.identity === undefined)
     return (
       `A process that is not in this pid namespace, pid ${first.pid} on the host, ${holds}. It cannot be ended from here: ask the ` +
-      `operator of the host to look at it (cat /proc/${first.pid}/cgroup there names its container) and to end it.`
+      `operator of the host to look at it (cat /proc/${first.pid}/cgroup there names its container) and to end it.${sayOuter(asked)}`
     );
   const who = `${first.identity.command} (pid ${first.pid}, user ${first.user === '' ? 'unknown' : first.user})${where}`;
   if (first.by === 'zombie') return `${who} has ended and ${holds} still. ${describeReaping(first)}`;
-  const whose = ours.includes(first.pid) ? ' It belongs to the launch that was stopped.' : '';
   return `${who} ${holds}.${whose} To end it:  kill ${first.pid}  or let Aerie, once, with  --kill-holder ${first.pid}`;
+}
+
+function describeOutside({ pid, user, container }: Holder, outside: NonNullable<Holder['outside']>, holds: string): string {
+  const { machine, identity, innerPid } = outside;
+  const place = container === '' ? 'in no container' : `in container ${container}`;
+  const inner = innerPid === undefined ? '' : `, here pid ${innerPid}`;
+  return `On ${machine}: ${identity.command} (pid ${pid}, user ${user === '' ? 'unknown' : user}, ${place}${inner}) ${holds}.`;
+}
+
+function sayEnd({ pid, by, outside }: Holder): string {
+  if (by === 'zombie') return ' It has ended, and only its parent can reap it.';
+  return ` To let Aerie end it on ${outside?.machine ?? 'its machine'}, once:  --kill-holder ${pid}`;
 }
 
 function describeShare({ usedMiB, gpuUuid }: Holder, gpus: readonly OccupiedGpu[]): string {

@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../host/host.ts';
 import type { GpuReading, Holder, Machine } from '../machine/machine.ts';
+import { findHolders } from './find-holders.ts';
 
 /**
  * What a card may use above its baseline and be free: a driver that keeps itself loaded uses 300 to 600 MiB
@@ -34,7 +35,9 @@ export interface HeldMemory {
 export type MemoryOutcome = { readonly kind: 'free' } | HeldMemory;
 
 export interface MemoryRequest {
-  readonly machine: Pick<Machine, 'gpus' | 'holders' | 'findByMarker'>;
+  readonly machine: Pick<Machine, 'gpus' | 'holders' | 'findByMarker' | 'run' | 'name'>;
+  /** The machine of which this one is a container. */
+  readonly outer?: Machine | undefined;
   readonly baseline: readonly GpuReading[];
   readonly clock: Clock;
   readonly withinMs: number;
@@ -47,7 +50,7 @@ export interface MemoryRequest {
 const LOOK_EVERY_MS = 500;
 
 export async function awaitMemory(request: MemoryRequest): Promise<MemoryOutcome> {
-  const { machine, baseline, clock, withinMs, ours, signal } = request;
+  const { machine, outer, baseline, clock, withinMs, ours, signal } = request;
   if (baseline.length === 0) return { kind: 'free' };
   const endMs = clock.elapsed() + withinMs;
   for (;;) {
@@ -56,14 +59,19 @@ export async function awaitMemory(request: MemoryRequest): Promise<MemoryOutcome
     const because = unreadable(look, baseline);
     if (gpus.length === 0 && because === undefined) return { kind: 'free' };
     if (clock.elapsed() >= endMs || signal?.aborted) {
-      const { holders, unknown } = await machine.holders();
+      const { holders, unknown } = await findHolders(machine, outer);
       const marked = ours === undefined ? [] : (await machine.findByMarker(ours)).map(({ pid }) => pid);
-      const pids = new Set(holders.flatMap(({ identity }) => (identity === undefined ? [] : [identity.pid])));
       const said = because === undefined ? unknown : [because, ...unknown];
-      return { kind: 'held', gpus, holders: onCards(holders, gpus), ours: marked.filter((pid) => pids.has(pid)), unknown: said };
+      return { kind: 'held', gpus, holders: onCards(holders, gpus), ours: oursAmong(holders, marked), unknown: said };
     }
     await clock.sleep(LOOK_EVERY_MS, signal);
   }
+}
+
+/** Pids of holders, as they are named, that are members of the launch. */
+function oursAmong(holders: readonly Holder[], members: readonly number[]): number[] {
+  const isOurs = ({ identity, outside }: Holder) => members.includes(identity?.pid ?? outside?.innerPid ?? 0);
+  return [...new Set(holders.filter(isOurs).map(({ pid }) => pid))];
 }
 
 /** Cards of the baseline that use more than it and the slack. */

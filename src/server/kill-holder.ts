@@ -1,13 +1,17 @@
 /**
  * Ends a process that Aerie did not start, because a person named its pid with --kill-holder. Only one that is really among
- * the holders seen now, by its identity; its siblings and children are left alone.
+ * the holders seen now, by its identity; its siblings and children are left alone. One that only the machine around this one sees is
+ * ended there.
  */
 import type { GpuReading, Holder, Machine, ProcessIdentity, SignalResult } from '../machine/machine.ts';
 import type { Clock } from '../host/host.ts';
+import { findHolders } from './find-holders.ts';
 import { awaitMemory, type MemoryOutcome } from './gpu-memory.ts';
 
 export interface KillHolderRequest {
   readonly machine: Machine;
+  /** The machine of which this one is a container. */
+  readonly outer?: Machine | undefined;
   readonly pid: number;
   readonly baseline: readonly GpuReading[];
   readonly clock: Clock;
@@ -37,16 +41,17 @@ export type KillHolderOutcome =
 const LOOK_EVERY_MS = 100;
 
 export async function killHolder(request: KillHolderRequest): Promise<KillHolderOutcome> {
-  const { machine, pid, baseline, clock, withinMs, signal } = request;
-  const { holders } = await machine.holders();
+  const { machine, outer, pid, baseline, clock, withinMs, signal } = request;
+  const { holders } = await findHolders(machine, outer);
   const named = holders.filter((holder) => holder.pid === pid);
   const holder = named.find(({ identity }) => identity !== undefined) ?? named[0];
   if (holder === undefined) return { kind: 'not-a-holder', holders };
-  const { identity } = holder;
-  if (identity === undefined || holder.by === 'zombie') return { kind: 'out-of-reach', holder };
-  const by = await end(request, identity);
+  const identity = holder.identity ?? holder.outside?.identity;
+  const where = holder.identity === undefined ? outer : machine;
+  if (identity === undefined || where === undefined || holder.by === 'zombie') return { kind: 'out-of-reach', holder };
+  const by = await end({ ...request, machine: where }, identity);
   if (by === 'not-permitted' || by === 'ending') return { kind: 'stays', holder, because: by };
-  const memory = await awaitMemory({ machine, baseline, clock, withinMs, ours: undefined, ...(signal && { signal }) });
+  const memory = await awaitMemory({ machine, outer, baseline, clock, withinMs, ours: undefined, ...(signal && { signal }) });
   return { kind: 'ended', holder, by, memory };
 }
 

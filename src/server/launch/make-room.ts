@@ -6,7 +6,7 @@ import { AerieError } from '../../base/errors.ts';
 import { formatDuration } from '../../base/units.ts';
 import { insideOf } from '../../machine/contained/inside.ts';
 import type { GpuReading } from '../../machine/machine.ts';
-import { describeHolders } from '../describe-holders.ts';
+import { type AskedWhere, describeHolders } from '../describe-holders.ts';
 import { awaitMemory } from '../gpu-memory.ts';
 import { killHolder } from '../kill-holder.ts';
 import { type LeftMember, stopLaunch, type StopReport } from '../stop-launch.ts';
@@ -23,7 +23,7 @@ const MEMORY_WITHIN_MS = 60_000;
 
 type RoomOptions = Pick<
   LauncherOptions,
-  'machine' | 'host' | 'name' | 'emit' | 'signal' | 'patienceMs' | 'killHolder' | 'dialect' | 'headers'
+  'machine' | 'outer' | 'host' | 'name' | 'emit' | 'signal' | 'patienceMs' | 'killHolder' | 'dialect' | 'headers'
 >;
 
 /** Ends what is left of a launch; undefined for one that never came to be. */
@@ -94,18 +94,23 @@ const OPEN_LOOK_MS = 50;
 
 /** Throws `server.gave-up` where others hold the memory for longer than the run's patience. */
 export async function awaitFreeMemory(options: RoomOptions, baseline: readonly GpuReading[], marker?: string): Promise<void> {
-  const { machine, host, emit, name, patienceMs, signal } = options;
+  const { machine, outer, host, emit, name, patienceMs, signal } = options;
   const beganAt = host.clock.elapsed();
-  for (let isTold = false; ; isTold = true) {
-    const memory = await awaitMemory({ machine, baseline, clock: host.clock, withinMs: MEMORY_WITHIN_MS, ours: marker, signal });
+  let [isTold, wasTold] = [false, false];
+  for (;;) {
+    const memory = await awaitMemory({
+      ...{ machine, outer, baseline, clock: host.clock, withinMs: MEMORY_WITHIN_MS, ours: marker, signal },
+    });
     if (memory.kind === 'free') {
-      if (isTold) emit({ kind: 'launch.memory-free', subject: name, facts: {} });
+      if (wasTold) emit({ kind: 'launch.memory-free', subject: name, facts: {} });
       return;
     }
     if (signal.aborted) return;
-    const sentences = describeHolders(memory);
+    const sentences = describeHolders(memory, askedWhere(options));
     if (!isTold) emit({ kind: 'launch.memory-held', subject: name, facts: { says: sentences.join('\n  ') } });
-    if (await endNamedHolder(options, baseline)) continue;
+    wasTold = true;
+    isTold = !(await endNamedHolder(options, baseline)); // where one has ended, who holds what is left is told anew
+    if (!isTold) continue;
     const waitedMs = host.clock.elapsed() - beganAt;
     if (waitedMs > patienceMs) throw memoryHeld(name, sentences, waitedMs);
   }
@@ -113,10 +118,10 @@ export async function awaitFreeMemory(options: RoomOptions, baseline: readonly G
 
 /** Whether a person named one and it has ended. */
 export async function endNamedHolder(options: RoomOptions, baseline: readonly GpuReading[]): Promise<boolean> {
-  const { machine, host, signal, killHolder: pid, emit, name } = options;
+  const { machine, outer, host, signal, killHolder: pid, emit, name } = options;
   if (pid === undefined) return false;
   const graces = { termGraceMs: TERM_GRACE_MS.usual, killGraceMs: KILL_GRACE_MS, withinMs: MEMORY_WITHIN_MS };
-  const outcome = await killHolder({ machine, pid, baseline, clock: host.clock, signal, ...graces });
+  const outcome = await killHolder({ machine, outer, pid, baseline, clock: host.clock, signal, ...graces });
   const says = {
     ended: `pid ${pid}, which was named, has ended`,
     'not-a-holder': `pid ${pid}, which was named, holds no memory of a GPU and was left alone`,
@@ -128,13 +133,14 @@ export async function endNamedHolder(options: RoomOptions, baseline: readonly Gp
 }
 
 /** What is above the baseline now, as sentences; empty = free. */
-export async function lookAtMemory(
-  { machine, host }: RoomOptions,
-  baseline: readonly GpuReading[],
-  marker?: string,
-): Promise<string[]> {
-  const memory = await awaitMemory({ machine, baseline, clock: host.clock, withinMs: MEMORY_WITHIN_MS, ours: marker });
-  return memory.kind === 'free' ? [] : describeHolders(memory);
+export async function lookAtMemory(options: RoomOptions, baseline: readonly GpuReading[], marker?: string): Promise<string[]> {
+  const { machine, outer, host } = options;
+  const memory = await awaitMemory({ machine, outer, baseline, clock: host.clock, withinMs: MEMORY_WITHIN_MS, ours: marker });
+  return memory.kind === 'free' ? [] : describeHolders(memory, askedWhere(options));
+}
+
+function askedWhere({ machine, outer }: RoomOptions): AskedWhere {
+  return { isHere: machine.isHere, outer: outer?.name ?? '' };
 }
 
 function memoryHeld(name: string, evidence: readonly string[], waitedMs: number): AerieError {

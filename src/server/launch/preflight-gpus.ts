@@ -55,10 +55,11 @@ function whoHolds({ uuid }: GpuReading, holders: HoldersLook | undefined): strin
   const here = (holders?.holders ?? []).filter(({ gpuUuid }) => gpuUuid === uuid || gpuUuid === '');
   if (here.length === 0)
     return 'nobody who can be seen from here (another container or pid namespace, or a process that is ending)';
-  const words = here.slice(0, 4).map(({ pid, name, user, usedMiB, container, identity, by }) => {
+  const words = here.slice(0, 4).map(({ pid, name, user, usedMiB, container, identity, by, outside }) => {
     const size = usedMiB === undefined ? '' : `, ${usedMiB} MiB`;
+    const on = outside === undefined ? '' : ` on ${outside.machine}`;
     const place = container !== '' ? `, in ${container}` : identity === undefined ? ', a pid of the host' : '';
-    return `pid ${pid} (${name}${user === '' ? '' : ` of ${user}`}${size}${place}${by === 'zombie' ? ', a zombie' : ''})`;
+    return `pid ${pid}${on} (${name}${user === '' ? '' : ` of ${user}`}${size}${place}${by === 'zombie' ? ', a zombie' : ''})`;
   });
   return `${words.join(' and ')}${here.length > 4 ? ` and ${here.length - 4} more` : ''}`;
 }

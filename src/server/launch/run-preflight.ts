@@ -9,6 +9,7 @@ import type { Plan } from '../../capacity/plan-launch.ts';
 import { isWholeHelp, parseHelpFlags } from '../../engine/help-flags.ts';
 import { type LaunchFlags, renderCommand } from '../../engine/launching.ts';
 import type { GpuReading, Machine } from '../../machine/machine.ts';
+import { findHolders } from '../find-holders.ts';
 import { readClientCommand } from '../../spec/client-command.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
@@ -49,7 +50,7 @@ export async function runPreflight(options: LauncherOptions, question: Preflight
   const { checks } = judgePreflight({
     ...{ engine, flags: question.effective, plan, ports, gpus, resources },
     policy: policyBeforeLaunch({ flags: question.flags }, plan, policy()),
-    holders: gpus.kind === 'read' ? await machine.holders() : undefined,
+    holders: gpus.kind === 'read' ? await findHolders(machine, options.outer) : undefined,
     baselineMiB: baseline.length === 0 ? undefined : Object.fromEntries(baseline.map(({ index, usedMiB }) => [index, usedMiB])),
     visibleGpus: visibleOf(question.values),
     help: await askHelp(options, question),
