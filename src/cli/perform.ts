@@ -6,6 +6,7 @@
  */
 import { isatty } from 'node:tty';
 import type { OperationContext } from '../app/context.ts';
+import { closeMachines } from '../app/servers/machine-of.ts';
 import { AerieError, bug } from '../base/errors.ts';
 import type { CliContext } from './cli-context.ts';
 import type { Terminal } from './terminal.ts';
@@ -56,8 +57,9 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
     drain.abort('SIGHUP');
   };
   node.on('SIGINT', onInterrupt).on('SIGTERM', onTerminate).on('SIGHUP', onHangUp);
+  let host: OperationContext['host'] | undefined;
   try {
-    const host = await cli.makeHost();
+    host = await cli.makeHost();
     const answer = await performed.operation({
       host,
       onEvent: (event) => terminal.event(event),
@@ -75,6 +77,7 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
     tellError(node, json, error);
   } finally {
     node.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate).off('SIGHUP', onHangUp);
+    if (host !== undefined) await closeMachines(host);
     clearTimeout(hardStop);
   }
 }

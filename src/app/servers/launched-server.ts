@@ -18,6 +18,7 @@ import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
 import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import type { KnownLaunch } from './admit-launch.ts';
 import { launchPaths } from './launch-paths.ts';
+import { outerMachineOf } from './machine-of.ts';
 import { plainFactsOf } from '../../diagnosis/measured-figures.ts';
 import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
 import type { Flags } from '../../server/recovery/recovery.ts';
@@ -51,6 +52,7 @@ export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
   const { host } = context;
   const { values, told, secrets } = launchEnvironment(server, host.env, options.isIdle !== true);
   const redact = openRedactor(secrets);
+  const outer = outerMachineOf(server, context);
   const emit: LauncherOptions['emit'] = ({ facts, ...happening }) =>
     options.emit({
       ...happening,
@@ -73,6 +75,7 @@ export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
     checkRemedy,
     mirrorOf: (record) => mirrorOf(options, record),
     ...(killHolder === undefined ? {} : { killHolder }),
+    ...(outer === undefined ? {} : { outer }),
   });
 }
 

@@ -59,6 +59,7 @@ export async function openServers(options: OpenServersOptions): Promise<OpenedSe
   };
   const servers = run.servers.map((server) => openServer(server, opening));
   for (const server of servers) sayWhenLeftOut(server, servers, options.emit);
+  sayWhenAway(options);
   late.fleet = new Fleet(servers, context.host.clock);
   return { fleet: late.fleet, launchers };
 }
@@ -80,6 +81,20 @@ function sayWhenLeftOut(server: KeptServer, all: readonly KeptServer[], emit: Op
   });
 }
 
+/** What runs on a machine that is out of reach goes on, and so does the run. */
+function sayWhenAway({ run, context, emit, stopping }: OpenServersOptions): void {
+  const machines = new Set(
+    run.servers.filter(({ machine }) => machine !== undefined).map((server) => machineOf(server, context, run.patienceMs)),
+  );
+  for (const machine of machines) {
+    const unhear = machine.onReachChange(({ isAway, because, awayMs }) => {
+      if (isAway) emit({ kind: 'machine.away', subject: machine.name, facts: { because, patienceMs: run.patienceMs } });
+      else emit({ kind: 'machine.back', subject: machine.name, facts: { awayMs } });
+    });
+    stopping.addEventListener('abort', unhear, { once: true });
+  }
+}
+
 function openServer(server: ServerSpec, opening: Opening): KeptServer {
   const { run, ledger, context, emit, isAmending, onReady, policy, model } = opening;
   const { host } = context;
@@ -99,7 +114,7 @@ function openServer(server: ServerSpec, opening: Opening): KeptServer {
       obtainTemplate(
         {
           ...{ model: run.model, runFile: run.file, runFolder: run.folder, access: { env: host.env, signal } },
-          machine: machineOf(server, context),
+          machine: machineOf(server, context, run.patienceMs),
         },
         facts,
       ),
@@ -119,7 +134,7 @@ function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptSer
   const basis = bases.get(server.name);
   if (basis === undefined) throw new Error(`nothing was planned for ${server.name}`);
   const options: LaunchedServerOptions = {
-    ...{ run, server, basis, machine: machineOf(server, context), context, emit, policy, signal: stopping },
+    ...{ run, server, basis, machine: machineOf(server, context, run.patienceMs), context, emit, policy, signal: stopping },
     asked: () => asked(server.name),
     ...(opening.killHolder === undefined ? {} : { killHolder: opening.killHolder }),
   };

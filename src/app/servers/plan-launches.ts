@@ -10,7 +10,7 @@ export async function planLaunches(run: RunSpec, context: OperationContext): Pro
   const bases = new Map<string, LaunchBasis>();
   for (const server of run.servers) {
     if (server.attach !== undefined || (server.engine !== 'sglang' && server.engine !== 'vllm')) continue;
-    const basis = await obtainBasis(run, server, machineOf(server, context), context);
+    const basis = await obtainBasis(run, server, machineOf(server, context, run.patienceMs), context);
     for (const unknown of basis.unknown) context.onNote(`${server.name}: not known: ${unknown}`);
     refuseForbiddenLaunch({ run, server, basis, policy: run.policy }, server.flags);
     bases.set(server.name, basis);

@@ -267,12 +267,18 @@ export class EngineLauncher {
     };
   }
 
+  /** A path of another machine says so. */
+  #placeOf({ log }: Readonly<Record<string, string | number>>): Readonly<Record<string, string>> {
+    const { machine } = this.#options;
+    return log === undefined || machine.isHere ? {} : { log: `${machine.name}:${log}` };
+  }
+
   #tell(
     kind: 'launch.starting' | 'launch.started' | 'launch.adopted' | 'launch.ended',
     record: LaunchRecord,
     facts: Readonly<Record<string, string | number>>,
   ): void {
-    this.#options.emit({ kind, subject: this.#options.name, facts: { launch: record.n, ...facts } });
+    this.#options.emit({ kind, subject: this.#options.name, facts: { launch: record.n, ...facts, ...this.#placeOf(facts) } });
   }
 }
 

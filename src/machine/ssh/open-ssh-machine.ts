@@ -1,0 +1,59 @@
+/**
+ * A machine behind ssh: what is asked in sh (`shell-machine.ts`), over scripts on one shared connection (`ssh-wire.ts`), with
+ * waiting (`patience.ts`) and ways to its ports (`reach.ts`). Opening it connects to nothing; the first question does.
+ */
+import type { Host } from '../../host/host.ts';
+import type { Machine, Reach, ReachChange } from '../machine.ts';
+import { shellMachine } from '../shell/shell-machine.ts';
+import { withPatience } from './patience.ts';
+import { openReach } from './reach.ts';
+import { nameOfTarget, openSharing } from './ssh-command.ts';
+import { openSshWire } from './ssh-wire.ts';
+
+export interface SshMachineOptions {
+  /** `[USER@]NAME` or `ssh://[USER@]NAME[:PORT]`: what ssh takes. */
+  readonly target: string;
+  readonly host: Host;
+  /** How long a question waits for a machine that is out of reach. */
+  readonly patienceMs: number;
+  /** Ends all waiting. */
+  readonly signal: AbortSignal;
+}
+
+export function openSshMachine({ target, host, patienceMs, signal }: SshMachineOptions): Machine {
+  const name = nameOfTarget(target);
+  const { clock } = host;
+  const sharing = openSharing();
+  const listeners = new Set<(change: ReachChange) => void>();
+  const onChange = (change: ReachChange) => {
+    for (const listener of listeners) listener(change);
+  };
+  const wire = openSshWire(target, host, { sharing });
+  const machine = shellMachine(withPatience(wire, { name, target, clock, patienceMs, signal, onChange }), { name, clock });
+  const ways = new Set<Reach>();
+  return {
+    ...machine,
+    isHere: false,
+    async reach(port, address = '127.0.0.1') {
+      const way = await openReach({ host, target, sharing, address, port });
+      ways.add(way);
+      return {
+        baseUrl: way.baseUrl,
+        isOpen: () => way.isOpen(),
+        drops: () => way.drops(),
+        async close() {
+          ways.delete(way);
+          await way.close();
+        },
+      };
+    },
+    onReachChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async close() {
+      await Promise.all([wire.close(), ...[...ways].map((way) => way.close())]);
+      ways.clear();
+    },
+  };
+}
