@@ -34,8 +34,8 @@ type Lost = Extract<ShellReply, { kind: 'lost' }>;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000; // an outage of minutes is noticed to be over soon enough, and nobody is flooded
 const SCOUT_MS = 30_000;
-/** The last look, when patience is over, still gets as long as a machine that is there takes to answer. */
-const LEAST_SCOUT_MS = 2_000;
+/** The last look, when patience is over, still gets as long as a slow login takes. */
+const LEAST_SCOUT_MS = 12_000;
 /** A script that is lost every time while the machine answers is no outage: its shell is killed there. */
 const MOST_LOSSES = 10;
 
@@ -119,13 +119,16 @@ class PatientWire implements ShellWire {
 
   async #lookUntilBack(): Promise<boolean> {
     const { clock, patienceMs, signal } = this.#options;
-    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
+    let waitMs = FIRST_WAIT_MS;
+    for (let looks = 0; ; looks++) {
       const away = this.#away;
       if (away === undefined) return true;
-      const leftMs = away.sinceMs + patienceMs - clock.elapsed();
-      if (leftMs <= 0 || signal.aborted) return false;
+      const leftMs = Math.max(0, away.sinceMs + patienceMs - clock.elapsed());
+      // Whoever asks after patience was over gets one look.
+      if (signal.aborted || (leftMs === 0 && looks > 0)) return false;
       await clock.sleep(Math.min(waitMs, leftMs), signal);
-      const limit = openTimeLimit(clock, Math.max(away.sinceMs + patienceMs - clock.elapsed(), LEAST_SCOUT_MS), signal);
+      waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
+      const limit = openTimeLimit(clock, Math.max(leftMs - waitMs, LEAST_SCOUT_MS), signal);
       await this.#send({ script: ':', timeoutMs: SCOUT_MS, signal: limit.signal });
       limit.close();
     }

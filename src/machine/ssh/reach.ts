@@ -4,7 +4,7 @@
  *
  *   connecting ─ its shell says a word ─▶ forwarding ─ ssh took the port ─▶ open ─ ssh ended ─▶ away ─ 0.25 … 5 s ─▶ connecting
  *
- * Promises: `isOpen` only while ssh holds the port; a path that is dead without having told is noticed by ssh after 15 to 20 s
+ * Promises: `isOpen` only while ssh holds the port; a path that is dead without having told is noticed by ssh after 15 s
  * (ServerAlive); the ssh ends when our side is gone, by SIGKILL too, because its shell there waits for its stdin to close.
  * The forward is asked for over ssh's control socket and stands on no command line of the connection: there a port of the user's
  * own config that is taken would end it (ExitOnForwardFailure), and options that leave those out would leave out ours.

@@ -13,8 +13,8 @@ import type { Host } from '../../host/host.ts';
 const OPTIONS = [
   'BatchMode=yes', // nobody is there to answer a question
   'ConnectTimeout=10', // seconds; TCP's own is two minutes
-  'ServerAliveInterval=5', // a dead path is noticed after 15 to 20 s; TCP's own is two hours
-  'ServerAliveCountMax=3',
+  'ServerAliveInterval=5', // a dead path is noticed after 15 s; TCP's own is two hours
+  'ServerAliveCountMax=2', // questions without an answer that are borne: the third ends it
   'LogLevel=ERROR',
   'RequestTTY=no', // a terminal changes bytes
   'RemoteCommand=none',

@@ -1,0 +1,250 @@
+/** A machine that is out of reach is waited for: cut and mended, too long, given up, wrong for good; and ways that come back. */
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { AerieError } from '../../src/base/errors.ts';
+import { systemClock } from '../../src/host/node-host.ts';
+import type { ReachChange } from '../../src/machine/machine.ts';
+import type { ShellWire } from '../../src/machine/shell-wire.ts';
+import { withPatience } from '../../src/machine/ssh/patience.ts';
+import { childrenOf, isAlive, until } from '../support/child-processes.ts';
+import { startSshd, type TestSshd } from '../support/sshd.ts';
+import { holdElsewhere, textOf, wayTo, wireTo } from '../support/ssh-bench.ts';
+
+const TIME = { timeoutMs: 60_000, mayRepeat: true };
+
+interface Patient {
+  readonly wire: ShellWire;
+  /** `away: WORDS`, `back`. */
+  readonly changes: string[];
+  readonly owner: AbortController;
+}
+
+function patientTo(sshd: TestSshd, patienceMs: number): Patient {
+  const changes: string[] = [];
+  const owner = new AbortController();
+  onTestFinished(() => owner.abort());
+  const onChange = ({ isAway, because, awayMs }: ReachChange) => {
+    expect(awayMs > 0).toBe(!isAway);
+    changes.push(isAway ? `away: ${because}` : 'back');
+  };
+  const options = { name: 'gpu-box', target: sshd.target, clock: systemClock, patienceMs, signal: owner.signal, onChange };
+  return { wire: withPatience(wireTo(sshd), options), changes, owner };
+}
+
+test('a cut in mid-script and a mend: it is run again, and all others have waited', async () => {
+  const sshd = await startSshd();
+  const { wire, changes } = patientTo(sshd, 60_000);
+  const script = 'echo run >>"$HOME/runs"; until test -e "$HOME/go"; do sleep 0.05; done; echo done';
+  const running = wire.run({ script, ...TIME });
+  await until(() => runsOf(sshd) === 1);
+  await sshd.cable.cut();
+  await until(() => changes.length === 1);
+  const others = Promise.all(Array.from({ length: 6 }, (_, nth) => wire.run({ script: `echo ${nth}`, ...TIME })));
+  writeFileSync(join(sshd.home, 'go'), '');
+  await sshd.cable.mend();
+  expect(textOf(await running)).toBe('0|done\n|');
+  expect((await others).map(textOf)).toEqual([0, 1, 2, 3, 4, 5].map((nth) => `0|${nth}\n|`));
+  expect(runsOf(sshd)).toBe(2);
+  expect(changes).toEqual([expect.stringMatching(/^away: ./), 'back']);
+});
+
+test('two outages are told apart', async () => {
+  const sshd = await startSshd();
+  const { wire, changes } = patientTo(sshd, 60_000);
+  for (let outage = 0; outage < 2; outage++) {
+    expect(textOf(await wire.run({ script: 'echo 1', ...TIME }))).toBe('0|1\n|');
+    await sshd.cable.cut();
+    const waiting = wire.run({ script: 'echo 2', ...TIME });
+    await until(() => changes.length === outage * 2 + 1);
+    await sshd.cable.mend();
+    expect(textOf(await waiting)).toBe('0|2\n|');
+  }
+  expect(changes).toEqual([expect.stringContaining('away'), 'back', expect.stringContaining('away'), 'back']);
+});
+
+test('patience that is over says what is known, what is safe and what to type; the machine may still come back', async () => {
+  const sshd = await startSshd();
+  const { wire, changes } = patientTo(sshd, 1_500);
+  expect(textOf(await wire.run({ script: 'echo 1', ...TIME }))).toBe('0|1\n|');
+  await sshd.cable.cut();
+  const refused = await refusalOf(wire.run({ script: 'echo 1', ...TIME }));
+  expect(refused.code).toBe('machine.unreachable');
+  expect(refused.message).toMatch(/^gpu-box cannot be reached for \d+ s: .*Connection refused/);
+  expect(refused.detail.remedy).toContain('What runs there goes on');
+  expect(refused.detail.remedy).toContain('ssh gpu-box true');
+  expect(refused.detail.facts).toMatchObject({ machine: 'gpu-box', awayMs: expect.any(Number) });
+  expect((await refusalOf(wire.run({ script: 'echo 1', ...TIME }))).code).toBe('machine.unreachable');
+  expect(changes).toHaveLength(1);
+  await sshd.cable.mend();
+  expect(textOf(await wire.run({ script: 'echo 1', ...TIME }))).toBe('0|1\n|');
+  expect(changes).toEqual([expect.stringContaining('away'), 'back']);
+});
+
+test('an owner who gives up ends all waiting, a question that is aborted only its own', async () => {
+  const sshd = await startSshd();
+  const { wire, changes, owner } = patientTo(sshd, 600_000);
+  await sshd.cable.cut();
+  const own = new AbortController();
+  const first = wire.run({ script: 'echo 1', ...TIME, signal: own.signal });
+  const second = refusalOf(wire.run({ script: 'echo 1', ...TIME }));
+  await until(() => changes.length === 1);
+  own.abort();
+  expect(await first).toEqual({ kind: 'aborted' });
+  owner.abort();
+  expect((await second).code).toBe('machine.unreachable');
+});
+
+test('what may not repeat is sent once: it waits before, and is lost at once after', async () => {
+  const sshd = await startSshd();
+  const { wire, changes } = patientTo(sshd, 60_000);
+  const sendOnce = (script: string) => wire.run({ script, timeoutMs: 60_000 });
+  await sshd.cable.cut();
+  const early = sendOnce('echo 1');
+  await until(() => changes.length === 1);
+  await sshd.cable.mend();
+  expect(textOf(await early)).toBe('0|1\n|');
+  const cut = sendOnce('echo run >>"$HOME/runs"; sleep 600');
+  await until(() => runsOf(sshd) === 1);
+  await sshd.cable.cut();
+  expect(await cut).toMatchObject({ kind: 'lost' });
+  await sshd.cable.mend();
+  expect(textOf(await wire.run({ script: 'echo 2', ...TIME }))).toBe('0|2\n|');
+  expect(runsOf(sshd)).toBe(1);
+});
+
+test('a key that is refused is not waited for, unless the machine was reached before', async () => {
+  const sshd = await startSshd();
+  const keys = join(sshd.folder, 'authorized_keys');
+  const right = readFileSync(keys);
+  writeFileSync(keys, '');
+  const { wire, changes } = patientTo(sshd, 600_000);
+  expect((await refusalOf(wire.run({ script: 'echo 1', ...TIME }))).message).toContain('Permission denied (publickey)');
+  expect(changes).toEqual([]);
+  writeFileSync(keys, right);
+  expect(textOf(await wire.run({ script: 'echo 1', ...TIME }))).toBe('0|1\n|');
+  writeFileSync(keys, '');
+  await sshd.cable.cut();
+  await sshd.cable.mend();
+  const waiting = wire.run({ script: 'echo 2', ...TIME });
+  await until(() => changes.length === 1);
+  writeFileSync(keys, right);
+  expect(textOf(await waiting)).toBe('0|2\n|');
+});
+
+test('a script whose shell is killed there every time does not repeat for ever', async () => {
+  const sshd = await startSshd();
+  const { wire } = patientTo(sshd, 600_000);
+  const refused = await refusalOf(wire.run({ script: 'kill -9 0', ...TIME }));
+  expect(refused.detail.because).toContain('it was cut off 10 times, and the machine answers');
+});
+
+test('a way survives a cut and comes back on the same port', async () => {
+  const sshd = await startSshd();
+  const way = await wayTo(sshd, await serve());
+  const { baseUrl } = way;
+  for (let drops = 0; drops < 2; drops++) {
+    await until(() => way.isOpen());
+    expect(await ask(`${way.baseUrl}/a`)).toBe('hello /a');
+    expect(way.drops()).toBe(drops);
+    await sshd.cable.cut();
+    await until(() => !way.isOpen());
+    expect(await ask(way.baseUrl)).toBe('ECONNREFUSED');
+    await sshd.cable.mend();
+  }
+  await until(() => way.isOpen());
+  expect(way.baseUrl).toBe(baseUrl);
+  await way.close();
+  expect(way.isOpen()).toBe(false);
+  expect(await ask(baseUrl)).toBe('ECONNREFUSED');
+});
+
+test('a way that is asked for while the machine is away comes when it comes', async () => {
+  const sshd = await startSshd();
+  await sshd.cable.cut();
+  const way = await wayTo(sshd, await serve());
+  expect(way.isOpen()).toBe(false);
+  await sshd.cable.mend();
+  await until(() => way.isOpen());
+  expect(await ask(way.baseUrl)).toBe('hello /');
+  expect(way.drops()).toBe(0);
+});
+
+test('a way over a cable that is frozen is noticed to be gone', async () => {
+  const sshd = await startSshd();
+  const way = await wayTo(sshd, await serve());
+  await until(() => way.isOpen());
+  sshd.cable.freeze();
+  await until(() => !way.isOpen(), 60_000);
+  await sshd.cable.mend();
+  await until(() => way.isOpen());
+  expect(await ask(way.baseUrl)).toBe('hello /');
+  expect(way.drops()).toBe(1);
+});
+
+test("ports of the user's own config are none of a way's business", async () => {
+  const taken = await serve();
+  const sshd = await startSshd({ sshConfig: [`LocalForward 127.0.0.1:${taken} 127.0.0.1:1`, 'ExitOnForwardFailure yes'] });
+  const way = await wayTo(sshd, taken);
+  await until(() => way.isOpen());
+  expect(await ask(way.baseUrl)).toBe('hello /');
+});
+
+test('a way to where nobody listens is open, and drops what comes', async () => {
+  const sshd = await startSshd();
+  const way = await wayTo(sshd, 1);
+  await until(() => way.isOpen());
+  expect(await ask(way.baseUrl)).toMatch(/ECONNRESET|UND_ERR_SOCKET/);
+  expect(way.isOpen()).toBe(true);
+});
+
+test('SIGKILL of Aerie ends its way', async () => {
+  const sshd = await startSshd();
+  const aerie = holdElsewhere(sshd, 'way', String(await serve()));
+  const [said] = await once(aerie.stdout, 'data');
+  const baseUrl = String(said).trim();
+  expect(await ask(baseUrl)).toBe('hello /');
+  const left = childrenOf(aerie.pid ?? 0);
+  expect(left).toHaveLength(1);
+  aerie.kill('SIGKILL');
+  await until(() => !left.some(isAlive));
+  expect(await ask(baseUrl)).toBe('ECONNREFUSED');
+});
+
+function runsOf(sshd: TestSshd): number {
+  const file = join(sshd.home, 'runs');
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0;
+}
+
+async function refusalOf(answer: Promise<unknown>): Promise<AerieError> {
+  const thrown = await answer.then(
+    (value) => new Error(`it was answered: ${JSON.stringify(value)}`),
+    (error: unknown) => error,
+  );
+  return thrown as AerieError;
+}
+
+/** The port of a server that says hello. */
+async function serve(): Promise<number> {
+  const server: Server = createServer((request, response) => response.end(`hello ${request.url}`));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** The body, or the code of what went wrong. */
+async function ask(url: string): Promise<string> {
+  try {
+    return await (await fetch(url, { headers: { connection: 'close' } })).text();
+  } catch (thrown) {
+    const { cause } = thrown as { cause?: { code?: string } };
+    return cause?.code ?? String(thrown);
+  }
+}
