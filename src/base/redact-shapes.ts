@@ -10,7 +10,10 @@ const REPLACED = '[secret]';
 const NAME =
   /(?:api[_-]?key|hf[_-]?token|auth[_-]?token|access[_-]?token|hugging_face_hub_token|password|passwd|secret(?:[_-]?key)?)/i;
 /** `api_key='…'`, `--api-key …`, `"password": "…"`; None and null are no keys. */
-const NAMED = new RegExp(`(${NAME.source}["']?\\s*(?:[=:]\\s*|\\s))(["']?)(?!None\\b|null\\b|\\$)([^\\s"',)}\\]]{4,})`, 'gi');
+const NAMED = new RegExp(
+  `(${NAME.source}["']?\\s*(?:[=:]\\s*|\\s))(["']?)(?!None\\b|null\\b|\\$|\\[secret\\])([^\\s"',)}\\]]{4,})`,
+  'gi',
+);
 /** Hugging Face, OpenAI and those that copy it, GitHub, AWS; what is sent as `Bearer`. */
 const SHAPES =
   /\b(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{12,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[A-Z0-9]{16})\b|(?<=Bearer )[A-Za-z0-9._~+/=-]{8,}/g;

@@ -12,7 +12,7 @@ export function hung(view: View): ProbeHypothesis {
   const limitMs = isReady ? workLimitOf(account) : limitOf(account);
   const stillMs = isReady ? quiet.progressMs : quiet.writtenMs;
   const moved = isReady ? [] : moves(view);
-  const isTooLong = stillMs !== undefined && stillMs > limitMs && moved.length === 0 && activity.kind !== 'idle';
+  const isTooLong = stillMs !== undefined && stillMs > limitMs && moved.length === 0 && (!isReady || isAwaited(view));
   const reasons = [
     ...inside(view),
     ...when(isTooLong, () => sayStill(stillMs ?? 0, limitMs)),
@@ -43,6 +43,13 @@ export function hung(view: View): ProbeHypothesis {
     ...when(isGone, () => 'its process is gone'),
   ];
   return { name: 'hung', for: isGone ? [] : reasons, against };
+}
+
+/** Somebody waits for it, by its counters, else by its last line of work. */
+function isAwaited({ activity: { running, waiting }, account: { work } }: View): boolean {
+  if (running !== undefined || waiting !== undefined) return (running ?? 0) + (waiting ?? 0) > 0;
+  const last = work.findLast(({ isProbe }) => !isProbe);
+  return last !== undefined && last.running + last.queued > 0;
 }
 
 /** What its processes and counters show. */

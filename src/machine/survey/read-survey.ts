@@ -3,7 +3,7 @@
  * What stands in the frames comes from other processes and files: it is read as data and nothing more.
  */
 import { constants, gunzipSync } from 'node:zlib';
-import { HEAD_MOST } from './survey-script.ts';
+import { HEAD_MOST } from './survey-functions.ts';
 
 export interface SurveyPart {
   /** Of the command that said it; undefined = it was not there in time. */

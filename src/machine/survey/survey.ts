@@ -9,6 +9,7 @@ import { type EngineProcess, findEngines } from './find-engines.ts';
 import { type KernelLine, readKernelLines } from './kernel-lines.ts';
 import { type ProcessTable, readProcesses } from './processes.ts';
 import { type SurveyPart, type SurveyParts, unpack } from './read-survey.ts';
+import { NOT_A_FILE, NOT_INSTALLED, NOT_PERMITTED } from './survey-functions.ts';
 import type { SurveyQuestion } from './survey-script.ts';
 
 export interface SurveyedLog {
@@ -150,7 +151,7 @@ function readLog(name: string, path: string, parts: SurveyParts['parts']): Surve
   if (!type.startsWith('regular')) return { ...known, kind: 'other' };
   const read = parts.get(`h${name}`) ?? parts.get(`g${name}`);
   if (read !== undefined && read.status === undefined && read.bytes.length === 0) return { ...known, kind: 'late' };
-  return { ...known, kind: read?.status === 3 ? 'not-permitted' : 'read' };
+  return { ...known, kind: read?.status === NOT_A_FILE ? 'not-permitted' : 'read' };
 }
 
 function readEnding(said: Buffer): SurveyedLog['ending'] {
@@ -185,7 +186,7 @@ function readMemory(said: string): MemoryGroup {
 
 function readGpus(part: SurveyPart | undefined): GpuLook | undefined {
   if (part?.status === undefined) return undefined;
-  if (part.status === 127) return { kind: 'absent' };
+  if (part.status === NOT_INSTALLED) return { kind: 'absent' };
   const said = part.bytes.toString('utf8');
   return part.status === 0
     ? parseGpus(said)
@@ -206,7 +207,7 @@ function unseenOf(parts: SurveyParts['parts'], question: SurveyQuestion, { isWho
     ...(isWhole ? [] : ['the survey of the machine did not come to its end']),
     ...(isEmpty ? [`processes: ${isLate('stat') ? `/proc ${late}` : 'there is no /proc that can be read'}`] : []),
     ...(isLate('gpus') ? [`GPUs: nvidia-smi ${late}. On that machine:  nvidia-smi`] : []),
-    ...(question.isWhole && status('kernel') === 13
+    ...(question.isWhole && status('kernel') === NOT_PERMITTED
       ? ['what the kernel wrote (ended processes, GPU faults): not permitted. Try:  sudo dmesg -T']
       : []),
     ...(isLate('kernel') ? [`what the kernel wrote: dmesg ${late}. Try:  sudo dmesg -T`] : []),
