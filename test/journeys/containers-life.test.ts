@@ -56,6 +56,32 @@ describe.runIf(process.platform === 'linux')('a server in a container', () => {
     expect(readFileSync(`${project.runFolder}/servers/s.json`, 'utf8')).not.toContain(SECRET);
   });
 
+  test('that the kernel ends for lack of memory has that for its verdict, and the same command goes on', async () => {
+    const { project, docker } = await containerProject({
+      prompts: 24,
+      isHidden: true,
+      scenario: { faults: [{ when: { fromRequest: 1 }, do: 'slow', ms: 20_000 }] },
+    });
+    const run = project.start('run', 'run.yaml');
+    await run.line(/launch 1 verified/);
+    const [first] = docker.pids();
+    docker.runOutOfMemory();
+    const ended = await run.ended;
+    // The same flags end in the same way: the limit of the container is a person's.
+    expect(ended.code, ended.stderr).toBe(5);
+    expect(ended.stderr).toMatch(/launch 1 is crashed .*the kernel killed the process .* \(host-ram-oom-kill, high\)/);
+    expect(ended.stderr).toMatch(/container fake_\w+ ended with exit status 137 at .*, killed for lack of memory \(OOMKilled\)/);
+    expect(ended.stderr).toContain('a higher limit of the container');
+    // How it ended is written down, so it was taken away.
+    expect(readdirSync(`${docker.stateFolder}/containers`)).toEqual([]);
+    const again = await project.aerie('run', 'run.yaml');
+    expect(again.code, again.stderr).toBe(0);
+    expectAnsweredOnce(project, { B1: 24 });
+    expect(docker.pids()).not.toContain(first);
+    expect((await project.aerie('server', 'stop', 'run.yaml')).code).toBe(0);
+    expect(readdirSync(`${docker.stateFolder}/containers`)).toEqual([]);
+  });
+
   test('whose client is killed is no dead server: it is found, its log goes on, and it is ended as what it is', async () => {
     const { project, docker, log } = await containerProject({ prompts: 6, isHidden: true });
     const started = await project.aerie('server', 'start', 'run.yaml');

@@ -27,6 +27,8 @@ export interface FakeDocker {
   calls(): string[][];
   /** Pids of the first processes of containers that run. */
   pids(): number[];
+  /** Ends every container as the kernel does that has no memory left for it: SIGKILL, and docker knows why. */
+  runOutOfMemory(): void;
   /** Ends every container, by pid; for the end of a test. */
   endAll(): void;
 }
@@ -55,6 +57,12 @@ export function installFakeDocker(
     ...{ env: { PATH: `${binFolder}${delimiter}${path}` }, binFolder, stateFolder, pids },
     setDaemon: (daemon) => writeFileSync(join(stateFolder, 'daemon'), daemon),
     calls: () => (existsSync(join(stateFolder, 'calls.jsonl')) ? readCalls(join(stateFolder, 'calls.jsonl')) : []),
+    runOutOfMemory() {
+      for (const id of readdirSync(containers)) {
+        writeFileSync(join(containers, id, 'out-of-memory.json'), '{}');
+        for (const pid of pidOf(join(containers, id))) kill(pid);
+      }
+    },
     endAll() {
       for (const pid of pids()) kill(pid);
       for (const id of readdirSync(containers)) rmSync(join(containers, id, 'started.json'), { force: true });

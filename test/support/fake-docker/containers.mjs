@@ -1,7 +1,7 @@
 /**
  * The state of the fake docker: a folder for each container, `containers/ID/`, with `asked.json` (what `docker run` was told),
  * `started.json` (pid and when), `ended.json` (exit code and when), `ID-json.log` (its output as docker's json-file driver writes it).
- * Each file is written once and whole, so that whoever dies leaves nothing half.
+ * `out-of-memory.json`: a test let the kernel kill it for memory. Each file is written once and whole, so that whoever dies leaves nothing half.
  */
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,17 @@ export function openState(folder) {
   };
   const containerOf = (id) => {
     const asked = read(id, 'asked.json');
-    return asked && { id, ...asked, started: read(id, 'started.json'), ended: read(id, 'ended.json'), logPath: logPathOf(id) };
+    const isOutOfMemory = read(id, 'out-of-memory.json') !== undefined;
+    return (
+      asked && {
+        id,
+        ...asked,
+        started: read(id, 'started.json'),
+        ended: read(id, 'ended.json'),
+        logPath: logPathOf(id),
+        isOutOfMemory,
+      }
+    );
   };
   const exitPathOf = (id) => join(folder, `exit-${id}.json`);
   const logPathOf = (id) => pathOf(id, `${id}-json.log`);

@@ -22,7 +22,7 @@ export function inspectionOf(container) {
       Running: isRunning(container),
       Paused: false,
       Restarting: false,
-      OOMKilled: false,
+      OOMKilled: container.isOutOfMemory,
       Dead: false,
       Pid: isRunning(container) ? started.pid : 0,
       ExitCode: ended?.code ?? 0,
