@@ -1,7 +1,7 @@
 /** What happened to the servers that Aerie launches: every launch, verdict, change and rule, from the ledger's events; and what lives now. */
 import type { Event, EventKind } from '../base/events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { AerieError } from '../base/errors.ts';
+import { isOutOfReach } from '../base/errors.ts';
 import type { Machine, ProcessIdentity } from '../machine/machine.ts';
 import { type LaunchRecord, openBook } from '../server/launch/launch-book.ts';
 import { NOTHING_KEPT } from '../server/recovery/kept-changes.ts';
@@ -73,7 +73,7 @@ async function lookAt(machine: Machine, identity: ProcessIdentity, launch: Launc
     const { main } = await machine.look(identity, launch);
     return main === 'running' ? '' : undefined;
   } catch (thrown) {
-    if (!(thrown instanceof AerieError) || thrown.code !== 'machine.unreachable') throw thrown;
+    if (!isOutOfReach(thrown)) throw thrown;
     return thrown.message;
   }
 }

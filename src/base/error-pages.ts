@@ -204,6 +204,12 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     look: '`npm ls node-llama-cpp` beside Aerie; `aerie doctor` loads it and says what stands in its way.',
     do: '`npm install node-llama-cpp@3.21.1`, or attach to a server that is already there (`attach: http://…` in the run file).',
   },
+  'machine.refused': {
+    means:
+      'The first question to a machine behind ssh was turned away for a reason that waiting does not mend: its name, its host key, the key of this user. Nothing was started.',
+    look: 'The message has what ssh said. `ssh -v NAME true` shows each step; the name, its port, its key and any jump host come from your own ssh config.',
+    do: 'Make `ssh NAME true` work without a question (a key in the agent, the host key accepted once), then give the same command again.',
+  },
   'machine.unreachable': {
     means: `A machine behind ssh was out of reach for longer than \`patience\`, or its answer made no sense. A server that runs there goes on, and nothing there was changed. ${SAME_COMMAND}`,
     look: 'The message has what ssh said. `ssh -v NAME true` shows each step; the name, its port, its key and any jump host come from your own ssh config.',

@@ -55,6 +55,7 @@ export const ERRORS = {
   'facts.contradict': { fault: 'usage', title: 'Facts about a launch contradict each other' },
   'gpu.unknown': { fault: 'usage', title: 'No such GPU is known' },
   'engine.missing': { fault: 'environment', title: 'The package of the embedded engine is not installed' },
+  'machine.refused': { fault: 'environment', title: 'A machine does not let this user in, or is not known' },
   'machine.unreachable': { fault: 'stopped', title: 'A machine cannot be reached' },
   'server.not-launched': { fault: 'environment', title: 'What the machine has does not allow the launch' },
   'server.did-not-start': { fault: 'engine', title: 'The server did not start' },
@@ -98,6 +99,11 @@ export class AerieError extends Error {
   get exitCode(): number {
     return EXIT_CODE[this.fault];
   }
+}
+
+/** A machine behind ssh could not be asked: what runs there is not known. */
+export function isOutOfReach(thrown: unknown): thrown is AerieError {
+  return thrown instanceof AerieError && (thrown.code === 'machine.unreachable' || thrown.code === 'machine.refused');
 }
 
 /** An invariant of Aerie's own did not hold: stop, never log and go on. */

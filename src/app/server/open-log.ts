@@ -4,7 +4,7 @@
  * in both, and a reader that is followed goes over from one to the other without a gap.
  */
 import { dirname } from 'node:path';
-import { AerieError } from '../../base/errors.ts';
+import { AerieError, isOutOfReach } from '../../base/errors.ts';
 import { readSlice } from '../../machine/local/read-slice.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { LaunchRecord } from '../../server/launch/launch-book.ts';
@@ -77,10 +77,6 @@ async function pathThere({ run, server, machine, launch, launches, current }: Lo
 
 async function mirrorOf({ run, server, machine, launch }: LogWanted): Promise<string | undefined> {
   return machine.isHere ? undefined : await findMirror(run.serverFolder, server.name, launch);
-}
-
-function isOutOfReach(thrown: unknown): boolean {
-  return thrown instanceof AerieError && thrown.code === 'machine.unreachable';
 }
 
 function messageOf(thrown: unknown): string {

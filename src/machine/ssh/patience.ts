@@ -6,8 +6,8 @@
  * While it is away one scout asks, in growing steps; everybody else waits for the scout. A script that may repeat is then run again.
  * One that may not waits for the scout before it is sent, is sent once, and is `lost` at once. What was sent before the machine went
  * or came back says nothing about what it is after that.
- * On failure: `machine.unreachable`, `patienceMs` after it went away, or when the owner gives up; at once where waiting cannot help and
- * the machine was never reached. Listeners are told once when it goes and once when it is back.
+ * On failure: `machine.unreachable`, `patienceMs` after it went away, or when the owner gives up; `machine.refused`, at once, where
+ * waiting cannot help and the machine was never reached. Listeners are told once when it goes and once when it is back.
  */
 import { AerieError } from '../../base/errors.ts';
 import { quoteShell } from '../../base/quote-shell.ts';
@@ -84,7 +84,7 @@ class PatientWire implements ShellWire {
     const reply = await this.#wire.run(request);
     const isNews = sentMs >= this.#changedMs;
     if (reply.kind === 'lost') {
-      if (reply.isConfiguration === true && !this.#wasReached) throw this.#unreachable(reply);
+      if (reply.isConfiguration === true && !this.#wasReached) throw this.#refused(reply);
       if (isNews) this.#goAway(reply);
     } else if (reply.kind !== 'aborted' && isNews) this.#comeBack();
     return reply;
@@ -132,6 +132,14 @@ class PatientWire implements ShellWire {
       await this.#send({ script: ':', timeoutMs: SCOUT_MS, signal: limit.signal });
       limit.close();
     }
+  }
+
+  #refused(lost: Lost): AerieError {
+    const { name, target } = this.#options;
+    return new AerieError('machine.refused', `${name} cannot be used: ${lost.because}`, {
+      remedy: `Nothing was started. Make this work without a question, then give the same command again:\n  ssh ${quoteShell(target)} true`,
+      facts: { machine: name },
+    });
   }
 
   #unreachable(lost: Lost, more = ''): AerieError {
