@@ -1,7 +1,7 @@
 /**
  * Proves on a machine with a GPU that Aerie names who holds its memory, ends it by identity, and sees the memory come back.
  *
- *   node scripts/prove-gpu.mjs [FOLDER]      gpu-proof.md and gpu-proof.json go to FOLDER, else $OUT, else here
+ *   node scripts/prove-gpu.mjs [FOLDER] [--in-sh]      gpu-proof.md and gpu-proof.json go to FOLDER, else $OUT, else here
  *
  * Twice: a launch of Aerie's own that ignores SIGTERM, and a process that Aerie did not start. Each takes 10 GiB through the driver
  * (`hold-gpu-memory.py`). Needs: nvidia-smi, python3, Node 20 or later, this folder, dist/ (machine, host, server, base) and
@@ -14,11 +14,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { localMachine } from '../dist/machine/local/local-machine.js';
-import { quoteShell } from '../dist/machine/quote-shell.js';
+import { shellMachine } from '../dist/machine/shell/shell-machine.js';
+import { quoteShell } from '../dist/base/quote-shell.js';
 import { describeHolders } from '../dist/server/describe-holders.js';
 import { awaitMemory } from '../dist/server/gpu-memory.js';
 import { killHolder } from '../dist/server/kill-holder.js';
 import { stopLaunch } from '../dist/server/stop-launch.js';
+import { localWire } from '../test/support/local-wire.mjs';
 
 const GIB = 10;
 const HOLDER = fileURLToPath(new URL('./hold-gpu-memory.py', import.meta.url));
@@ -27,7 +29,11 @@ const clock = {
   elapsed: () => performance.now(),
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)), // nobody aborts here
 };
-const machine = localMachine({ clock, env: process.env, pid: process.pid, random: Math.random });
+/** `--in-sh`: every question as a script of sh, as a machine behind ssh is asked. */
+const isInSh = process.argv.includes('--in-sh');
+const machine = isInSh
+  ? shellMachine(localWire({ shell: ['sh'] }), { name: 'this machine', clock })
+  : localMachine({ clock, env: process.env, pid: process.pid, random: Math.random });
 const folder = mkdtempSync(join(tmpdir(), 'aerie-gpu-proof-'));
 const facts = { gib: GIB, cases: [] };
 
@@ -171,7 +177,7 @@ try {
 } catch (thrown) {
   giveUp(`Not proven: ${thrown instanceof Error ? thrown.message : String(thrown)}`, 1);
 }
-const out = process.argv[2] ?? process.env.OUT ?? '.';
+const out = process.argv.slice(2).find((word) => word !== '--in-sh') ?? process.env.OUT ?? '.';
 writeFileSync(join(out, 'gpu-proof.json'), `${JSON.stringify(facts, undefined, 2)}\n`);
 writeFileSync(join(out, 'gpu-proof.md'), renderReport());
 process.stdout.write(renderReport());
