@@ -51,7 +51,7 @@ export async function runDetached({ run: argument, command }: DetachInput, conte
     if (last === 'closed') throw closedMeanwhile(worker.pid, argument);
     const exit = await worker.ended;
     if (typeof last === 'object') throw errorOfWord(last);
-    if (last === 'begun') throw stoppedMeanwhile(argument);
+    if (isInterrupted(context)) throw stoppedMeanwhile(argument, last === 'begun');
     throw endedSilently(exit, await lastWords(place.log));
   } finally {
     unhear();
@@ -148,8 +148,11 @@ function endedSilently({ code, signal }: ProcessExit, evidence: string[]): Aerie
   return new AerieError('bug.invariant', message, { ...detail, evidence });
 }
 
-function stoppedMeanwhile(argument: string): AerieError {
-  return new AerieError('run.interrupted', 'Stopped by Ctrl-C when the worker had just begun. It has committed and ended.', {
+function stoppedMeanwhile(argument: string, hadBegun: boolean): AerieError {
+  const what = hadBegun
+    ? 'when the worker had just begun; it has committed and ended'
+    : 'before the worker had begun; it has ended';
+  return new AerieError('run.interrupted', `Stopped by Ctrl-C ${what}.`, {
     remedy: `The same command begins again: aerie run --detach ${argument}`,
   });
 }

@@ -37,19 +37,8 @@ export async function runServerLogs(input: ServerLogsInput, context: OperationCo
   const book = await openBook(run.serverFolder, server.name, NOTHING_KEPT).read();
   const launch = input.launch ?? book.launches;
   const machine = machineOf(server, context, LOGS_PATIENCE_MS);
-  try {
-    return await tell(input, context, {
-      run,
-      server,
-      machine,
-      launch,
-      launches: book.launches,
-      current: book.current,
-      onNote: context.onNote,
-    });
-  } finally {
-    await machine.close();
-  }
+  const { launches, current } = book;
+  return await tell(input, context, { run, server, machine, launch, launches, current, onNote: context.onNote });
 }
 
 async function tell(input: ServerLogsInput, context: OperationContext, wanted: LogWanted): Promise<ServerLogsReport> {
