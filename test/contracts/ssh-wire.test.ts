@@ -1,7 +1,7 @@
 /** The way to a shell behind ssh, against a real sshd: what goes in, what comes out, and whatever stands around it. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -52,7 +52,7 @@ test('no word of a script means anything to what hands it on', async () => {
   const hostile = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 60 }),
     fc.string({
-      unit: fc.constantFrom("'", '"', '\\', '$(id)', '`id`', '\n', '\r', '!', '${s%$n}', '%', ';', '&', ' ', '-', '~', 'é'),
+      unit: fc.constantFrom("'", '"', '\\', '$(id)', '`id`', '\n', '\r', '!', '$s', '{', '}', '%', ';', '&', ' ', '-', '~', 'é'),
     }),
   );
   await fc.assert(
@@ -139,6 +139,20 @@ function masterOf(folder: string): number {
   const { stdout, stderr } = spawnSync(join(folder, 'ssh'), [...options, '-O', 'check', 'gpu-box'], { encoding: 'utf8' });
   return Number(/pid=(\d+)/.exec(stdout + stderr)?.[1]);
 }
+
+test('a jump host is gone through, and a script that is ended on the way ends nothing of the others', async () => {
+  const sshd = await startSshd({ sshConfig: ['ProxyJump hop'] });
+  const config = join(sshd.folder, 'ssh_config');
+  const hop = readFileSync(config, 'utf8').replace('Host gpu-box', 'Host hop').replace('ProxyJump hop', 'ProxyJump none');
+  appendFileSync(config, hop);
+  const wire = wireTo(sshd);
+  const ask = () => wire.run({ script: 'echo "$SSH_CONNECTION"', ...TIME });
+  expect(await wire.run({ script: 'sleep 600', timeoutMs: 1_000 })).toEqual({ kind: 'timeout' }); // it has made the connection
+  const [first, second] = [textOf(await ask()), textOf(await ask())];
+  expect(first).toMatch(/^0\|127/);
+  expect(second).toBe(first);
+  expect(sshd.log().match(/Accepted publickey/g)).toHaveLength(2); // the hop, and the machine behind it
+});
 
 test('a key, a host key, a name, a program: what no waiting helps is told apart from a machine that is away', async () => {
   const sshd = await startSshd();

@@ -102,7 +102,6 @@ class Way implements Reach {
     });
     const ssh = holdProcess({
       ...renderSsh(host, target, ['ControlMaster=yes', `ControlPath=${socket}`, 'ControlPersist=no'], HOLD),
-      env: host.env,
       hearLine: (line) => line === WORD && hear('word'),
     });
     const stop = () => void ssh.stop(STOP_MS);
@@ -128,7 +127,6 @@ class Way implements Reach {
     const forward = `127.0.0.1:${this.#localPort}:${there}:${port}`;
     const asked = await runPiped({
       ...renderControl(host, target, socket, forward),
-      env: host.env,
       input: new Uint8Array(),
       hear: () => false,
       signal: this.#closing.signal,

@@ -30,22 +30,24 @@ export type Sharing = { readonly kind: 'none' } | { readonly kind: 'shared'; rea
 export interface SshCommand {
   readonly file: string;
   readonly args: readonly string[];
+  readonly env: Host['env'];
 }
 
-export function sshProgram({ env }: Host): string {
+/** Without a terminal, the ssh of a jump host, which does not hear of BatchMode, would ask in a window. */
+function programOf({ env }: Host): Pick<SshCommand, 'file' | 'env'> {
   const named = env['AERIE_SSH'] ?? '';
-  return named === '' ? 'ssh' : named;
+  return { file: named === '' ? 'ssh' : named, env: { ...env, SSH_ASKPASS_REQUIRE: 'never' } };
 }
 
 export function renderSsh(host: Host, target: string, more: readonly string[], command: string): SshCommand {
   checkTarget(target);
   const options = [...OPTIONS, ...more].flatMap((option) => ['-o', option]);
-  return { file: sshProgram(host), args: ['-T', ...options, '--', target, command] };
+  return { ...programOf(host), args: ['-T', ...options, '--', target, command] };
 }
 
 /** Asks the ssh that holds `socket` to forward a port. No config is read: its forwards would be asked for as well. */
 export function renderControl(host: Host, target: string, socket: string, forward: string): SshCommand {
-  return { file: sshProgram(host), args: ['-F', 'none', '-S', socket, '-O', 'forward', '-L', forward, '--', target] };
+  return { ...programOf(host), args: ['-F', 'none', '-S', socket, '-O', 'forward', '-L', forward, '--', target] };
 }
 
 export function sharingOptions(sharing: Sharing): string[] {

@@ -33,21 +33,19 @@ const OPEN_MS = 30_000;
 
 export function openSshWire(target: string, host: Host, options: SshWireOptions = {}): SshWire {
   const sharing = options.sharing ?? openSharing();
-  return new Wire(renderSsh(host, target, sharingOptions(sharing), REMOTE_COMMAND), host);
+  return new Wire(renderSsh(host, target, sharingOptions(sharing), REMOTE_COMMAND));
 }
 
 type Cut = 'timeout' | 'aborted' | 'silent';
 
 class Wire implements SshWire {
   readonly #command: SshCommand;
-  readonly #host: Host;
   readonly #slots = new Slots(AT_ONCE);
   readonly #closing = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
 
-  constructor(command: SshCommand, host: Host) {
+  constructor(command: SshCommand) {
     this.#command = command;
-    this.#host = host;
   }
 
   async run(request: ShellRequest): Promise<ShellReply> {
@@ -83,7 +81,6 @@ class Wire implements SshWire {
     limit.wait(OPEN_MS, 'silent');
     const end = await runPiped({
       ...this.#command,
-      env: this.#host.env,
       input,
       signal: limit.signal,
       hear: (bytes) => {
