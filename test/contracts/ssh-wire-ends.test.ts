@@ -2,10 +2,12 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test as anyTest } from 'vitest';
 import { until } from '../support/child-processes.ts';
-import { startSshd, type TestSshd } from '../support/sshd.ts';
+import { canStartSshd, startSshd, type TestSshd } from '../support/sshd.ts';
 import { holdElsewhere, longTime, sleepers, textOf, wireTo } from '../support/ssh-bench.ts';
+
+const test = anyTest.runIf(canStartSshd);
 
 /** Two processes that would stay for years: one that the script waits for and one in the background. */
 function stayFor(seconds: string): string {

@@ -4,14 +4,16 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test as anyTest } from 'vitest';
 import { quoteShell } from '../../src/base/quote-shell.ts';
 import type { ShellReply } from '../../src/machine/shell-wire.ts';
 import { openSharing, sharingOptions } from '../../src/machine/ssh/ssh-command.ts';
 import { openSshWire } from '../../src/machine/ssh/ssh-wire.ts';
 import { until } from '../support/child-processes.ts';
-import { isRoot, startSshd } from '../support/sshd.ts';
+import { canStartSshd, isRoot, startSshd } from '../support/sshd.ts';
 import { hostOf, textOf, wireTo } from '../support/ssh-bench.ts';
+
+const test = anyTest.runIf(canStartSshd);
 
 const TIME = { timeoutMs: 60_000 };
 
@@ -86,11 +88,11 @@ describe.runIf(isRoot)('a login shell that is no sh', () => {
   test('hands the command on', async () => expect(await notSh('exec /bin/sh -c "$2"')()).toBe('6|3\n|'));
   test('waits for the command', async () => expect(await notSh('/bin/sh -c "$2"; echo bye')()).toBe('6|3\n|'));
 
-  for (const shell of ['/bin/csh', '/usr/bin/csh', '/usr/bin/tcsh', '/usr/bin/fish', '/usr/bin/zsh', '/bin/dash', '/bin/bash'])
-    test.runIf(existsSync(shell))(`is ${shell}`, async () => {
-      const wire = wireTo(await startSshd({ account: { shell } }));
-      expect(textOf(await wire.run({ script: `echo 'a  "b' "$(echo c)"; exit 6`, ...TIME }))).toBe(`6|a  "b c\n|`);
-    });
+  const shells = ['/bin/csh', '/usr/bin/csh', '/usr/bin/tcsh', '/usr/bin/fish', '/usr/bin/zsh', '/bin/dash', '/bin/bash'];
+  test.each(shells.filter((shell) => existsSync(shell)))('is %s', async (shell) => {
+    const wire = wireTo(await startSshd({ account: { shell } }));
+    expect(textOf(await wire.run({ script: `echo 'a  "b' "$(echo c)"; exit 6`, ...TIME }))).toBe(`6|a  "b c\n|`);
+  });
 
   test('and lets nobody in', async () => {
     const wire = wireTo(await startSshd({ account: { shell: '/usr/sbin/nologin' } }));
