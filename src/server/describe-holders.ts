@@ -2,38 +2,25 @@
 import type { Holder } from '../machine/machine.ts';
 import type { HeldMemory, OccupiedGpu } from './gpu-memory.ts';
 
-/** How a holder outside is asked for: `outer` is the name of the machine around that was, '' = none is written. */
-export interface AskedWhere {
-  readonly isHere: boolean;
-  readonly outer: string;
-}
-
-const ALONE: AskedWhere = { isHere: true, outer: '' };
-
-export function describeHolders({ gpus, holders, ours, unknown }: HeldMemory, where: AskedWhere = ALONE): string[] {
+/** `outer`: name of the machine around that was asked; '' = none. */
+export function describeHolders({ gpus, holders, ours, unknown }: HeldMemory, outer = ''): string[] {
   const isTold = gpus.length === 0 || holders.some(({ usedMiB }) => usedMiB !== undefined);
   return [
     ...gpus.map(describeGpu),
-    ...groupByProcess(holders).map((group) => describeHolder(group, { gpus, ours, where })),
-    ...(isTold ? [] : [describeNobody(where)]),
+    ...groupByProcess(holders).map((group) => describeHolder(group, gpus, ours)),
+    ...(isTold ? [] : [describeNobody(outer)]),
     ...unknown.map((what) => `Not seen: ${what}`),
   ];
 }
 
 const LIST_APPS = 'nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv';
 
-function describeNobody(where: AskedWhere): string {
-  if (where.outer !== '') return `Nobody here or on ${where.outer} is said to hold it. To see it there as root:  ${LIST_APPS}`;
+function describeNobody(outer: string): string {
+  if (outer !== '') return `Nobody here or on ${outer} is said to hold it. To see it there as root:  ${LIST_APPS}`;
   return (
     'Nobody who can be seen from here is said to hold it. A process of another container or namespace may: ask the operator of ' +
-    `the host to look, with  ${LIST_APPS}${sayOuter(where)}`
+    `the host to look, with  ${LIST_APPS}`
   );
-}
-
-/** Only of a machine behind ssh can the run file say what is around it. */
-function sayOuter({ isHere, outer }: AskedWhere): string {
-  if (isHere || outer !== '') return '';
-  return '\n  Or let Aerie ask there: in the run file write  machine: { ssh: …, outer: ssh://root@HOST }';
 }
 
 function describeGpu({ index, usedMiB, baselineMiB, overMiB }: OccupiedGpu): string {
@@ -50,13 +37,7 @@ function groupByProcess(holders: readonly Holder[]): Holder[][] {
   return [...groups.values()];
 }
 
-interface Around {
-  readonly gpus: readonly OccupiedGpu[];
-  readonly ours: readonly number[];
-  readonly where: AskedWhere;
-}
-
-function describeHolder(group: readonly Holder[], { gpus, ours, where: asked }: Around): string {
+function describeHolder(group: readonly Holder[], gpus: readonly OccupiedGpu[], ours: readonly number[]): string {
   const [first] = group;
   if (first === undefined) return '';
   const holds = group.map((holder) => describeShare(holder, gpus)).join(', ');
@@ -66,7 +47,7 @@ function describeHolder(group: readonly Holder[], { gpus, ours, where: asked }: 
   if (first.identity === undefined)
     return (
       `A process that is not in this pid namespace, pid ${first.pid} on the host, ${holds}. It cannot be ended from here: ask the ` +
-      `operator of the host to look at it (cat /proc/${first.pid}/cgroup there names its container) and to end it.${sayOuter(asked)}`
+      `operator of the host to look at it (cat /proc/${first.pid}/cgroup there names its container) and to end it.`
     );
   const who = `${first.identity.command} (pid ${first.pid}, user ${first.user === '' ? 'unknown' : first.user})${where}`;
   if (first.by === 'zombie') return `${who} has ended and ${holds} still. ${describeReaping(first)}`;

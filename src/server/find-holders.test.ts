@@ -61,10 +61,11 @@ describe.runIf(process.platform === 'linux')('memory that is held from outside',
     const { machine, hold } = openBench();
     const baseline = await baselineOf(machine);
     await hold([20_000]);
-    const memory = await awaitMemory({ machine, baseline, clock: systemClock, withinMs: 0, ours: undefined });
+    const elsewhere = { ...machine, isHere: false };
+    const memory = await awaitMemory({ machine: elsewhere, baseline, clock: systemClock, withinMs: 0, ours: undefined });
     if (memory.kind !== 'held') throw new Error('it is held');
     expect(memory.holders).toEqual([]);
-    const says = describeHolders(memory, { isHere: false, outer: '' }).join('\n');
+    const says = describeHolders(memory).join('\n');
     expect(says).toContain('ask the operator of the host');
     expect(says).toContain('machine: { ssh: …, outer: ssh://root@HOST }');
   });
@@ -77,7 +78,7 @@ describe.runIf(process.platform === 'linux')('memory that is held from outside',
     const memory = await awaitMemory({ ...asked, withinMs: 0 });
     if (memory.kind !== 'held') throw new Error('it is held');
     expect(memory.unknown.join()).not.toContain('outside this container');
-    const says = describeHolders(memory, { isHere: false, outer: outer.name });
+    const says = describeHolders(memory, outer.name);
     expect(says).toContainEqual(
       expect.stringMatching(
         new RegExp(`^On root@host: .*gpu-holder.mjs .*\\(pid ${pid}, user .*\\) holds 20,000 MiB of GPU 0\\.`),
@@ -122,10 +123,7 @@ test('the bare pid of the host gives way to who it is there', () => {
   const seen = addOutside(bare, { holders: [outside], unknown: ['on root@host: y'] });
   expect(seen).toEqual({ holders: [outside], unknown: ['open files', 'on root@host: y'] });
   const gpus = [{ index: 0, uuid: 'GPU-0', usedMiB: 14, baselineMiB: 4, overMiB: 10 }];
-  const says = describeHolders(
-    { kind: 'held', gpus, holders: seen.holders, ours: [4242], unknown: [] },
-    { isHere: false, outer: 'root@host' },
-  );
+  const says = describeHolders({ kind: 'held', gpus, holders: seen.holders, ours: [4242], unknown: [] }, 'root@host');
   expect(says[1]).toBe(
     'On root@host: vllm serve (pid 4242, user root, in container lxc/102) holds 10 MiB of GPU 0. It belongs to the launch that was ' +
       'stopped. To let Aerie end it on root@host, once:  --kill-holder 4242',

@@ -8,12 +8,13 @@ import { AerieError } from '../base/errors.ts';
 import { quoteShell } from '../base/quote-shell.ts';
 import type { Holder, HoldersLook, Machine } from '../machine/machine.ts';
 
-type Asked = Pick<Machine, 'holders' | 'run' | 'name'>;
+type Asked = Pick<Machine, 'holders' | 'run' | 'name' | 'isHere'>;
 
 export async function findHolders(machine: Asked, outer?: Asked): Promise<HoldersLook> {
   const here = await machine.holders();
   const named = { ...here, holders: await nameContainers(machine, here.holders) };
-  if (outer === undefined || !needsOuter(here.holders)) return named;
+  if (!needsOuter(here.holders)) return named;
+  if (outer === undefined) return machine.isHere ? named : { ...named, unknown: [...named.unknown, WRITE_OUTER] };
   try {
     return addOutside(named, await lookOutside(machine, outer));
   } catch (thrown) {
@@ -21,6 +22,10 @@ export async function findHolders(machine: Asked, outer?: Asked): Promise<Holder
     return { ...named, unknown: [...named.unknown, `who holds it on ${outer.name}: ${thrown.message}`] };
   }
 }
+
+/** Only of a machine behind ssh can the run file say what is around it. */
+const WRITE_OUTER =
+  'who holds it outside of that machine. Where it is a container, let Aerie ask its host: in the run file write  machine: { ssh: …, outer: ssh://root@HOST }';
 
 /** Nobody is said to hold any, or a pid is the host's. */
 export function needsOuter(holders: readonly Holder[]): boolean {

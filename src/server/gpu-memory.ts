@@ -35,7 +35,7 @@ export interface HeldMemory {
 export type MemoryOutcome = { readonly kind: 'free' } | HeldMemory;
 
 export interface MemoryRequest {
-  readonly machine: Pick<Machine, 'gpus' | 'holders' | 'findByMarker' | 'run' | 'name'>;
+  readonly machine: Pick<Machine, 'gpus' | 'holders' | 'findByMarker' | 'run' | 'name' | 'isHere'>;
   /** The machine of which this one is a container. */
   readonly outer?: Machine | undefined;
   readonly baseline: readonly GpuReading[];

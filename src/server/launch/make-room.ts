@@ -6,7 +6,7 @@ import { AerieError } from '../../base/errors.ts';
 import { formatDuration } from '../../base/units.ts';
 import { insideOf } from '../../machine/contained/inside.ts';
 import type { GpuReading } from '../../machine/machine.ts';
-import { type AskedWhere, describeHolders } from '../describe-holders.ts';
+import { describeHolders } from '../describe-holders.ts';
 import { awaitMemory } from '../gpu-memory.ts';
 import { killHolder } from '../kill-holder.ts';
 import { type LeftMember, stopLaunch, type StopReport } from '../stop-launch.ts';
@@ -106,7 +106,7 @@ export async function awaitFreeMemory(options: RoomOptions, baseline: readonly G
       return;
     }
     if (signal.aborted) return;
-    const sentences = describeHolders(memory, askedWhere(options));
+    const sentences = describeHolders(memory, outer?.name);
     if (!isTold) emit({ kind: 'launch.memory-held', subject: name, facts: { says: sentences.join('\n  ') } });
     wasTold = true;
     isTold = !(await endNamedHolder(options, baseline)); // where one has ended, who holds what is left is told anew
@@ -136,11 +136,7 @@ export async function endNamedHolder(options: RoomOptions, baseline: readonly Gp
 export async function lookAtMemory(options: RoomOptions, baseline: readonly GpuReading[], marker?: string): Promise<string[]> {
   const { machine, outer, host } = options;
   const memory = await awaitMemory({ machine, outer, baseline, clock: host.clock, withinMs: MEMORY_WITHIN_MS, ours: marker });
-  return memory.kind === 'free' ? [] : describeHolders(memory, askedWhere(options));
-}
-
-function askedWhere({ machine, outer }: RoomOptions): AskedWhere {
-  return { isHere: machine.isHere, outer: outer?.name ?? '' };
+  return memory.kind === 'free' ? [] : describeHolders(memory, outer?.name);
 }
 
 function memoryHeld(name: string, evidence: readonly string[], waitedMs: number): AerieError {
