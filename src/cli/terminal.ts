@@ -2,7 +2,7 @@
  * The conversation on stderr. On a terminal: sentences, and below them at most eight live lines, redrawn twice a second.
  * Elsewhere (a pipe, CI): one line per change and a summary every 30 s. Both are rendered from the same facts.
  */
-import { createLogUpdate } from 'log-update';
+import type { createLogUpdate } from 'log-update';
 import type { Event } from '../base/events.ts';
 import type { Progress } from '../app/progress.ts';
 import { renderEvent } from './render/event.ts';
@@ -44,14 +44,16 @@ function plainTerminal(node: NodeJS.Process): Terminal {
 }
 
 function liveTerminal(node: NodeJS.Process): Terminal {
-  const live = createLogUpdate(node.stderr, { showCursor: true });
+  // Loaded where there is a terminal. Until it is there, lines are written and none is redrawn.
+  let live: ReturnType<typeof createLogUpdate> | undefined;
+  void import('log-update').then((loaded) => (live = loaded.createLogUpdate(node.stderr, { showCursor: true })));
   let timer: NodeJS.Timeout | undefined;
   let latest: (() => Progress) | undefined;
   const draw = () => {
-    if (latest !== undefined) live(renderProgressLines(latest(), node.stderr.columns).join('\n'));
+    if (latest !== undefined) live?.(renderProgressLines(latest(), node.stderr.columns).join('\n'));
   };
   const say = (text: string) => {
-    live.clear();
+    live?.clear();
     node.stderr.write(`${printable(text)}\n`);
     draw();
   };
@@ -69,7 +71,7 @@ function liveTerminal(node: NodeJS.Process): Terminal {
     close() {
       clearInterval(timer);
       latest = undefined;
-      live.clear();
+      live?.clear();
     },
   };
 }

@@ -2,7 +2,6 @@
  * Short commands: run to the end, output captured, never longer than `timeoutMs`. The result is a value; a command that
  * is not installed, fails or takes too long never throws. (Servers are started by `processes.ts`.)
  */
-import { execa } from 'execa';
 import { systemCodeOf } from '../base/errors.ts';
 
 export interface CommandRequest {
@@ -28,6 +27,7 @@ export async function runCommand(request: CommandRequest): Promise<CommandResult
   const env = Object.fromEntries(
     Object.entries(request.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
+  const { execa } = await import('execa'); // a hundred modules, which most command lines never need
   const child = execa(request.file, [...request.args], {
     env,
     extendEnv: false,

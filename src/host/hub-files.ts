@@ -5,7 +5,6 @@
  * thrown is a `HubError` whose message says what the hub or the network answered. Xet is not used: plain HTTP passes
  * proxies and mirrors. `HF_ENDPOINT` (a mirror), `HF_TOKEN` and the proxy variables of the environment are honoured.
  */
-import { datasetInfo, downloadFile, fileDownloadInfo, HubApiError, listFiles } from '@huggingface/hub';
 import { EnvHttpProxyAgent, fetch as undiciFetch } from 'undici';
 import { systemCodeOf } from '../base/errors.ts';
 
@@ -45,9 +44,13 @@ const REACH_MS = 10_000;
 /** Between two pieces of a body: a stalled download is given up, a slow one is not. */
 const STALL_MS = 60_000;
 
+/** Loaded when a hub is asked: most runs never ask one. */
+const loadHub = () => import('@huggingface/hub');
+
 /** undefined: the repository is there, the file is not. */
 export async function findHubFile(name: HubFileName, access: HubAccess): Promise<HubFile | undefined> {
   const wanted = { ...connect(access), repo: repoOf(name.repo), path: encodePath(name.path), revision: name.revision ?? 'main' };
+  const { downloadFile, fileDownloadInfo } = await loadHub();
   const found = await asHubError(() => fileDownloadInfo(wanted));
   if (found === null) return undefined;
   const etag = found.etag.replace(/^W\//, '').replaceAll('"', '');
@@ -73,6 +76,7 @@ export interface HubEntry {
 /** Files below a folder of a repository, however deep. */
 export async function listHubEntries(repo: string, revision: string, access: HubAccess, folder = ''): Promise<HubEntry[]> {
   return asHubError(async () => {
+    const { listFiles } = await loadHub();
     const entries: HubEntry[] = [];
     const where = folder === '' ? {} : { path: encodePath(folder) };
     for await (const { type, path, size, lfs } of listFiles({
@@ -92,6 +96,7 @@ export async function listHubFiles(repo: string, access: HubAccess, revision = '
 /** The commit that a branch or tag of a data set names at this moment. */
 export async function findDatasetCommit(name: string, revision: string, access: HubAccess): Promise<string> {
   return asHubError(async () => {
+    const { datasetInfo } = await loadHub();
     const { sha } = await datasetInfo({ ...connect(access), name, revision, additionalFields: ['sha'] });
     if (typeof sha !== 'string' || !/^[0-9a-f]{40,64}$/.test(sha))
       throw new Error(`the hub names no commit for ${revision} of ${name}`);
@@ -145,7 +150,7 @@ async function* pieces(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
   try {
     for await (const piece of stream as unknown as AsyncIterable<Uint8Array>) yield piece;
   } catch (thrown) {
-    throw hubError(thrown);
+    throw await hubError(thrown);
   }
 }
 
@@ -153,13 +158,14 @@ async function asHubError<T>(action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (thrown) {
-    throw hubError(thrown);
+    throw await hubError(thrown);
   }
 }
 
 /** undici hides the reason ("fetch failed") in the cause. */
-function hubError(thrown: unknown): HubError {
+async function hubError(thrown: unknown): Promise<HubError> {
   if (thrown instanceof HubError) return thrown;
+  const { HubApiError } = await loadHub();
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
   const text = cause instanceof Error ? cause.message : String(cause);
   const code = systemCodeOf(cause);

@@ -3,7 +3,6 @@
  * (a program that exits when its stdin closes leaves no orphan when Aerie is killed).
  */
 import { open } from 'node:fs/promises';
-import { execa } from 'execa';
 
 export interface StartRequest {
   readonly file: string;
@@ -28,6 +27,7 @@ export interface ServerProcess {
 }
 
 export async function startProcess(request: StartRequest): Promise<ServerProcess> {
+  const { execa } = await import('execa');
   const log = await open(request.logPath, 'a');
   const child = execa(request.file, [...request.args], {
     env: request.env,

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { proves } from '../proves.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { type CliOptions, makeProject, type Project } from '../support/cli.ts';
 import { freePort } from '../support/lookalike-project.ts';
 import { filesBelow } from '../support/run-folder.ts';
@@ -15,10 +16,18 @@ interface Refusal {
   readonly says: RegExp;
 }
 
-/** Tries the command for people and as JSON, and reads both aloud. Returns what people see. */
+const door = openDoor();
+const met = new WeakSet<Project>();
+
+/**
+ * Tries the command for people and as JSON, and reads both aloud. Returns what people see. The first refusal in a project comes
+ * from a process of its own, the others through the door.
+ */
 async function refused(project: Project, args: readonly string[], expected: Refusal, options: Partial<CliOptions> = {}) {
-  const plain = await project.aerie(args, options);
-  const asJson = await project.aerie([...args, '--json'], options); // after it: a run has one worker
+  const many = door.through(project);
+  const plain = await (met.has(project) ? many : project).aerie(args, options);
+  met.add(project);
+  const asJson = await many.aerie([...args, '--json'], options); // after it: a run has one worker
   expect(plain.code, plain.stderr).toBe(expected.exit);
   expect(plain.stdout).toBe('');
   expect(plain.stderr).toContain(`error    ${expected.code}\n`);

@@ -2,11 +2,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
+import { openDoor } from '../support/cli-door.ts';
 import { MAIN, makeProject } from '../support/cli.ts';
 import { LIST_MODULES, modulesIn } from '../support/list-modules.ts';
 
 /** init writes the run file that doctor looks at. */
 const COMMANDS = ['run', 'preview', 'status', 'stop', 'check', 'export', 'init', 'doctor', 'explain'];
+
+const door = openDoor();
 
 async function modulesOf(args: readonly string[]): Promise<string[]> {
   const result = await makeProject().aerie(args, { nodeArgs: ['--import', LIST_MODULES] });
@@ -30,17 +33,18 @@ test('status loads neither the engine, the HTTP client nor the questions of init
   const result = await project.aerie(['status', 'run.yaml'], { nodeArgs: ['--import', LIST_MODULES] });
   expect(result.stderr).toMatch(/run\.absent/);
   expect(result.stderr).toMatch(/^loads file:.*\/node_modules\/zod\//m); // the hook sees what is loaded
-  expect(result.stderr.match(/node_modules\/(node-llama-cpp|hono|@clack|@huggingface\/hub)\//g)).toBeNull();
+  expect(result.stderr.match(/node_modules\/(node-llama-cpp|hono|@clack|@huggingface\/hub|execa|log-update)\//g)).toBeNull();
 });
 
 test('every help text reads well: usage, an example that can be typed, each flag with its sentence', async () => {
   const project = makeProject();
+  const many = door.through(project);
   const top = await project.aerie(['--help']);
   expect(top.code).toBe(0);
   expect(top.stderr).toBe('');
   for (const command of COMMANDS) {
     expect(top.stdout).toMatch(new RegExp(`^ {2}${command} +\\S.*\\w$`, 'm'));
-    const help = await project.aerie([command, '--help']);
+    const help = await many.aerie([command, '--help']);
     expect(help.code, help.stderr).toBe(0);
     expect(help.stdout).toMatch(new RegExp(`^USAGE\\n {2}aerie ${command} `));
     expect(help.stdout).toMatch(new RegExp(`Example: aerie ${command} \\S`));
@@ -51,7 +55,7 @@ test('every help text reads well: usage, an example that can be typed, each flag
 });
 
 test('the example of each help text is a command line that is understood', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   for (const command of COMMANDS) {
     const { stdout } = await project.aerie([command, '--help']);
     const example = /Example: aerie (.*)$/m.exec(stdout)?.[1] ?? '';
@@ -81,17 +85,18 @@ test('init writes a file that run understands, and never over another one', asyn
   const first = await project.aerie(['init', '--from', 'prompts.jsonl', '--run', 'quick']);
   expect(first.code, first.stderr).toBe(0);
   expect(first.stdout).toMatch(/wrote .*run\.yaml\nnext +aerie preview run\.yaml +then +aerie run run\.yaml/);
-  const second = await project.aerie(['init', '--json']);
+  const many = door.through(project);
+  const second = await many.aerie(['init', '--json']);
   expect(second.code).toBe(2);
   expect(second.json().error).toMatchObject({ code: 'file.exists', remedy: expect.stringContaining('--force') });
-  const status = await project.aerie(['status', 'run.yaml']);
+  const status = await many.aerie(['status', 'run.yaml']);
   expect(status.stderr).toMatch(/Run quick has not begun/);
   for (const engine of ['vllm', 'sglang', 'openai']) {
     const attach = engine === 'openai' ? ['--attach', 'https://gpu.example/base'] : [];
-    const made = await project.aerie(['init', `${engine}.yaml`, '--engine', engine, '--model', 'org/m', ...attach]);
+    const made = await many.aerie(['init', `${engine}.yaml`, '--engine', engine, '--model', 'org/m', ...attach]);
     expect(made.code, made.stderr).toBe(0);
-    expect((await project.aerie(['status', `${engine}.yaml`])).stderr).toMatch(new RegExp(`Run ${engine} has not begun`));
+    expect((await many.aerie(['status', `${engine}.yaml`])).stderr).toMatch(new RegExp(`Run ${engine} has not begun`));
   }
-  const nowhere = await project.aerie(['init', 'x.yaml', '--engine', 'openai']);
+  const nowhere = await many.aerie(['init', 'x.yaml', '--engine', 'openai']);
   expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('--attach https://')]);
 });
