@@ -1,7 +1,8 @@
 /** Any server that is already there: the whole main job on an engine that Aerie did not start, as each of the dialects. */
 import { expect, onTestFinished, test } from 'vitest';
 import type { TrainingRecord } from '../../src/shard/record.ts';
-import { makeProject, type Project } from '../support/cli.ts';
+import { openDoor } from '../support/cli-door.ts';
+import { aerie, makeProject, type Project } from '../support/cli.ts';
 import { openFrontDoor } from '../support/front-door.ts';
 import { freePort, lookalikeProject } from '../support/lookalike-project.ts';
 import { startLookalike } from '../support/lookalike-bench.ts';
@@ -9,6 +10,8 @@ import { readExport } from '../support/read-export.mjs';
 import { promptStates, query, readShardLines } from '../support/run-folder.ts';
 import { makeSelfSigned } from '../support/self-signed.ts';
 import { startEmbedded } from '../support/start-embedded.ts';
+
+const commands = openDoor();
 
 interface Attached {
   readonly engine: string;
@@ -28,7 +31,7 @@ const PROMPTS = [
 ];
 
 function attachedProject(servers: readonly object[], over: object = {}): Project {
-  const project = makeProject();
+  const project = commands.through(makeProject());
   project.writeRows('p.jsonl', PROMPTS);
   project.writeRun('run.yaml', {
     ...{ run: 'r', model: 'tiny', servers, sampling: { 'max-tokens': 24, seed: 3, temperature: 0.8 }, 'in-flight': 2 },
@@ -99,7 +102,7 @@ test.each([
   ['sglang', '0.5.18', 'always', true],
   ['vllm', 'main', 'none', false], // no version to go by: what comes is looked at
 ])('%s %s with ids %s: exact is %s', async (engine, version, ids, exact) => {
-  const project = await lookalikeProject({ prompts: 3, scenario: { version, ids } });
+  const project = commands.through(await lookalikeProject({ prompts: 3, scenario: { version, ids } }));
   project.change({ servers: [{ engine, attach: `http://127.0.0.1:${project.port}` }] });
   const result = await project.aerie(['run', 'run.yaml']);
   expect(result.code, result.stderr).toBe(0);
@@ -265,7 +268,7 @@ test('an endpoint that is not there is named at the end, and no record comes fro
     ],
     { model: 'lookalike' },
   );
-  const result = await project.aerie(['run', 'run.yaml', '--json']);
+  const result = await aerie(['run', 'run.yaml', '--json'], { cwd: project.folder });
   expect(result.code, result.stderr).toBe(0);
   const because = expect.stringMatching(/not ready before the run ended \(nothing listens there/);
   expect(result.json().data.leftOut).toEqual([{ server: 'away', because }]);
@@ -328,17 +331,19 @@ test('the last endpoint that turns everything away stops the run, resumable; one
   expect((await project.aerie(['run', 'run.yaml'])).code).toBe(0);
   expect(recordsOf(project).length).toBe(3);
 
-  const filtered = await lookalikeProject({
-    prompts: 6,
-    scenario: { faults: [{ when: { contains: 'Question 2' }, do: 'status', status: 403 }] },
-  });
+  const filtered = commands.through(
+    await lookalikeProject({
+      prompts: 6,
+      scenario: { faults: [{ when: { contains: 'Question 2' }, do: 'status', status: 403 }] },
+    }),
+  );
   const result = await filtered.aerie(['run', 'run.yaml', '--json']);
   expect(result.code, result.stderr).toBe(0);
   expect(result.json().data.partitions[0]).toMatchObject({ done: 5, aside: 1, setAsideBecause: { refused: 1 } });
 });
 
 test('exact and text-only endpoints in one run: each record says what it is', async () => {
-  const project = await lookalikeProject({ prompts: 40 });
+  const project = commands.through(await lookalikeProject({ prompts: 40 }));
   const text = await startLookalike({ args: ['--served-model-name', 'lookalike'] });
   project.change({
     servers: [

@@ -1,11 +1,14 @@
 /** Prompts that are longer than the context of their server: named, counted, asked again where there is room. */
 import { expect, onTestFinished, test } from 'vitest';
 import { proves } from '../proves.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { startLookalike } from '../support/lookalike-bench.ts';
 import { type LookalikeProject, lookalikeProject } from '../support/lookalike-project.ts';
 import { readExport } from '../support/read-export.mjs';
 import { promptStates, query, readShardLines } from '../support/run-folder.ts';
 import { startEmbedded } from '../support/start-embedded.ts';
+
+const door = openDoor();
 
 const CONTEXT = 400;
 const ANSWER = 64;
@@ -20,11 +23,13 @@ const ROWS = [
 ];
 
 async function shortProject(scenario: object, engine = 'vllm', over: object = {}): Promise<LookalikeProject> {
-  const project = await lookalikeProject({
-    prompts: 0,
-    scenario: { answerTokens: { kind: 'fixed', tokens: 40 }, ...scenario },
-    args: ['--max-model-len', String(CONTEXT)],
-  });
+  const project = door.through(
+    await lookalikeProject({
+      prompts: 0,
+      scenario: { answerTokens: { kind: 'fixed', tokens: 40 }, ...scenario },
+      args: ['--max-model-len', String(CONTEXT)],
+    }),
+  );
   project.writeRows('prompts.jsonl', ROWS);
   project.change({
     servers: [{ engine, attach: `http://127.0.0.1:${project.port}` }],
@@ -164,10 +169,12 @@ test('a max-tokens that no prompt would fit under is an error of the run, before
   expect(project.journal()).toEqual([]);
 
   const message = 'max_tokens is too large: 400. This model supports at most 256 completion tokens, whereas you provided 400.';
-  const capped = await lookalikeProject({
-    prompts: 5,
-    scenario: { faults: [{ do: 'status', status: 400, body: { error: { message } } }] },
-  });
+  const capped = door.through(
+    await lookalikeProject({
+      prompts: 5,
+      scenario: { faults: [{ do: 'status', status: 400, body: { error: { message } } }] },
+    }),
+  );
   const told = await capped.aerie(['run', 'run.yaml']);
   expect(told.code, told.stderr).toBe(4);
   expect(told.stderr).toMatch(/server\.rejects[\s\S]*answers of at most 256 tokens/);
@@ -177,7 +184,7 @@ test('a max-tokens that no prompt would fit under is an error of the run, before
 test('the embedded engine itself: its own words, its own count', async () => {
   const engine = await startEmbedded(['--context', '256', '--sequences', '2']);
   onTestFinished(engine.stop);
-  const project = await lookalikeProject({ prompts: 0 });
+  const project = door.through(await lookalikeProject({ prompts: 0 }));
   project.writeRows('prompts.jsonl', [{ prompt: 'hello' }, { prompt: 'word '.repeat(400) }, { prompt: 'w '.repeat(2_000_000) }]);
   project.change({
     model: 'tiny',

@@ -5,7 +5,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { openDoor } from '../support/cli-door.ts';
 import { MAIN, makeProject, type Project } from '../support/cli.ts';
+
+const door = openDoor();
 
 const LOGS = join(import.meta.dirname, '../corpus/logs');
 const CRASH = readFileSync(join(LOGS, '028-sglang-weights-exceed-fraction-dsv4pro.log'));
@@ -37,7 +40,7 @@ test('a healthy log exits 0, with the facts that stand in it', async () => {
 });
 
 test('reads gzip whatever its name, and a pipe, plain or gzip', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   project.write('packed.log', gzipSync(CRASH));
   expect((await project.aerie(['diagnose', 'packed.log', '--json'])).json().data.cause).toBe('weights-exceed-static-fraction');
   for (const bytes of [CRASH, gzipSync(CRASH)]) expect((await piped(bytes)).data.cause).toBe('weights-exceed-static-fraction');
@@ -67,7 +70,7 @@ test('--now judges silence, and a time that is none is refused with an example',
 });
 
 test('what is no log is refused: no such file, UTF-16, a damaged archive', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   project.write('utf16.log', Buffer.from('server_args=ServerArgs(', 'utf16le'));
   project.write('cut.gz', gzipSync(Buffer.alloc(100_000, 'x\n')).subarray(0, 60));
   for (const [file, text] of [
@@ -83,7 +86,7 @@ test('what is no log is refused: no such file, UTF-16, a damaged archive', async
 });
 
 function projectWith(files: Readonly<Record<string, string>>): Project {
-  const project = makeProject();
+  const project = door.through(makeProject());
   for (const [name, text] of Object.entries(files)) project.write(name, text);
   return project;
 }

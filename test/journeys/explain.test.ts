@@ -6,8 +6,11 @@ import { runExplain } from '../../src/app/explain.ts';
 import { ERROR_PAGES, renderErrorPage } from '../../src/base/error-pages.ts';
 import { AerieError, ERRORS, type ErrorCode } from '../../src/base/errors.ts';
 import { renderErrorText } from '../../src/cli/render/error-text.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { makeProject } from '../support/cli.ts';
 import { LIST_MODULES, modulesIn } from '../support/list-modules.ts';
+
+const door = openDoor();
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 const PAGES = join(import.meta.dirname, '../../docs/errors');
@@ -34,7 +37,7 @@ test('a page is printed by its code, with what to do, and loads tables alone', a
 });
 
 test('without a code all are listed, and each of them can be explained', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   const listed = await project.aerie(['explain']);
   expect(listed.code).toBe(0);
   for (const code of CODES) expect(listed.stdout).toContain(`\n${code} `);
@@ -50,7 +53,7 @@ test('without a code all are listed, and each of them can be explained', async (
 });
 
 test('a code that is not known is refused with the nearest one', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   for (const [typed, meant] of [
     ['disk.ful', 'disk.full'],
     ['Server.unreachible', 'server.unreachable'],

@@ -1,11 +1,14 @@
 /** `aerie export` on a real run: every trainer, what check finds left out, the same prompts held out, nothing of the run touched. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
+import { openDoor } from '../support/cli-door.ts';
 import type { Project } from '../support/cli.ts';
 import { readExport } from '../support/read-export.mjs';
 import { readParquetFolder } from '../support/read-parquet.ts';
 import { readShardLines } from '../support/run-folder.ts';
 import { tinyProject } from '../support/tiny-project.ts';
+
+const door = openDoor();
 
 const PARTITIONS = ['A', 'B', 'C'];
 const removals: (() => void)[] = [];
@@ -18,7 +21,7 @@ const finished = (): Promise<Project> => {
 };
 
 async function finish(): Promise<Project> {
-  const project = await tinyProject({}, (remove) => void removals.push(remove));
+  const project = door.through(await tinyProject({}, (remove) => void removals.push(remove)));
   const result = await project.aerie(['run', 'run.yaml', '--json']);
   expect(result.code, result.stdout).toBe(0);
   return project;

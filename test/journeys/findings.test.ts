@@ -1,7 +1,10 @@
 /** What `aerie check` finds in a run, and that what it says to do next is a command that does it. */
 import { expect, test } from 'vitest';
+import { openDoor } from '../support/cli-door.ts';
 import { lookalikeProject, promptRow } from '../support/lookalike-project.ts';
 import { readShardLines } from '../support/run-folder.ts';
+
+const door = openDoor();
 
 interface Finding {
   readonly code: string;
@@ -25,7 +28,7 @@ const say = (question: number, text: string, times?: number) => ({
 const commandIn = (finding: Finding | undefined) => (finding?.next ?? '').split('   ')[0]?.split(' ').slice(1) ?? [];
 
 async function finished(faults: readonly object[]) {
-  const project = await lookalikeProject({ prompts: PROMPTS, scenario: { faults }, run: RUN });
+  const project = door.through(await lookalikeProject({ prompts: PROMPTS, scenario: { faults }, run: RUN }));
   const run = await project.aerie(['run', 'run.yaml']);
   expect(run.code, run.stderr).toBe(0);
   const check = async (...flags: string[]) => {

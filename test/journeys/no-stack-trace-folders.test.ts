@@ -1,7 +1,7 @@
 /**
  * A run folder that something has happened to (files replaced by folders, cut, swapped, removed) ends every command in an answer
- * or an error of the table, never in a stack trace. Each case is a fresh copy of one finished run. One case of each command is a
- * process of its own, the others go through the door of cli-door.ts.
+ * or an error of the table, never in a stack trace. Each case is a fresh copy of one finished run.
+ * They go through the door of cli-door.ts.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -101,14 +101,11 @@ const HARMS: Readonly<Record<string, Harm>> = {
 
 const door = openDoor();
 
-/** The case that is a process of its own. */
-const ALONE = 'ledger cut';
-
 /** Done prompts and a refused row. */
 async function finished(prompts: number): Promise<LookalikeProject> {
-  const project = await lookalikeProject({ prompts });
+  const project = door.through(await lookalikeProject({ prompts }));
   writeFileSync(project.path('prompts.jsonl'), `${readFileSync(project.path('prompts.jsonl'), 'utf8')}not JSON\n`);
-  const result = await door.through(project).aerie(['run', 'run.yaml']);
+  const result = await project.aerie(['run', 'run.yaml']);
   expect(result.code, result.stderr).toBe(0);
   return project;
 }
@@ -137,8 +134,7 @@ async function tryAll(command: string): Promise<void> {
       });
     // Both ways to name it: the run file, and for the harms to run files the folder.
     const target = name.startsWith('run.') ? 'runs/r' : 'run.yaml';
-    const way = name === ALONE ? project : door.through(project);
-    expectEndsWell(await way.aerie([command, target, ...more]), `${command}: ${name}`);
+    expectEndsWell(await project.aerie([command, target, ...more]), `${command}: ${name}`);
     expect(readdirSync(project.path('runs'))).toEqual(['r']);
   }
 }

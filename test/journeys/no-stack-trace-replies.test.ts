@@ -1,7 +1,7 @@
 /**
  * Whatever a server replies, on any of its paths, a run ends in an answer or an error of the table, never in a stack trace.
  * A server of a few lines plays the worst of them; what the lookalike engine can play is in generation-faults.test.ts.
- * The first of each table is a process of its own, the others go through the door of cli-door.ts.
+ * The runs go through the door of cli-door.ts.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
@@ -124,13 +124,12 @@ proves(
   'error:never-a-stack',
   'the same reply on every path',
   async () => {
-    const project = makeProject();
-    const many = door.through(project);
+    const project = door.through(makeProject());
     let body: string | Uint8Array = '';
     const port = await serve((path, response) => void response.writeHead(200).end(path === '/health' ? '' : body));
     for (const [name, given] of Object.entries(BODIES)) {
       body = given;
-      expectEndsWell(await runAgainst(name === 'nothing' ? project : many, port), `every reply: ${name}`);
+      expectEndsWell(await runAgainst(project, port), `every reply: ${name}`);
     }
   },
   600_000,
@@ -144,16 +143,12 @@ for (const engine of ['vllm', 'sglang', 'openai']) {
     'error:never-a-stack',
     `a server that seems well, and its answers, as ${engine}`,
     async () => {
-      const project = makeProject();
-      const many = door.through(project);
+      const project = door.through(makeProject());
       let body = '';
       const port = await serve((path, response) => void response.writeHead(200).end(path.includes('completions') ? body : LIST));
       for (const [name, given] of Object.entries(ANSWERS).filter(([name]) => engine === 'vllm' || OF_EACH_KIND.includes(name))) {
         body = given;
-        expectEndsWell(
-          await runAgainst(name === 'choices null' ? project : many, port, 'run', engine),
-          `${engine}, answer: ${name}`,
-        );
+        expectEndsWell(await runAgainst(project, port, 'run', engine), `${engine}, answer: ${name}`);
       }
     },
     600_000,
@@ -164,13 +159,12 @@ proves(
   'error:never-a-stack',
   'statuses and connections of every kind',
   async () => {
-    const project = makeProject();
-    const many = door.through(project);
+    const project = door.through(makeProject());
     for (const status of [204, 301, 302, 400, 401, 403, 404, 413, 418, 429, 500, 503, 599]) {
       const port = await serve((path, response) => {
         response.writeHead(path === '/health' ? 200 : status, { location: '/', 'retry-after': 'tomorrow' }).end('no');
       });
-      expectEndsWell(await runAgainst(status === 204 ? project : many, port), `status ${status}`);
+      expectEndsWell(await runAgainst(project, port), `status ${status}`);
     }
     for (const [name, bytes] of Object.entries({
       nothing: '',
@@ -181,10 +175,7 @@ proves(
       const server = createTcpServer((socket) => void socket.on('error', () => undefined).end(bytes));
       server.listen(0, '127.0.0.1');
       await new Promise((resolve) => server.once('listening', resolve));
-      expectEndsWell(
-        await runAgainst(name === 'nothing' ? project : many, portOf(server.address()), 'preview'),
-        `a socket that says ${name}`,
-      );
+      expectEndsWell(await runAgainst(project, portOf(server.address()), 'preview'), `a socket that says ${name}`);
       server.close();
     }
   },

@@ -2,10 +2,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openDoor } from '../support/cli-door.ts';
 import { makeProject } from '../support/cli.ts';
 import { lookalikeProject } from '../support/lookalike-project.ts';
 import { readShardLines } from '../support/run-folder.ts';
 import { startHubServer } from '../support/hub-server.ts';
+
+const door = openDoor();
 
 /** Kimi-K2.5 on eight cards of 96 GB: weights and free memory as a log of that machine prints them. */
 const FACTS = JSON.stringify({ weightsGiBPerGpu: 72.33, freeBeforeLoadGiB: 94.04 });
@@ -37,7 +40,7 @@ partitions: [{ name: B1, from: b1.jsonl }]
 
 function storyProject() {
   // No cache and no hub: what follows works offline.
-  const project = makeProject();
+  const project = door.through(makeProject());
   writeFileSync(join(project.folder, 'run.yaml'), RUN);
   const env = { HF_ENDPOINT: 'http://127.0.0.1:9', AERIE_CACHE: join(project.folder, 'cache') };
   const plan = (args: readonly string[], over: Readonly<Record<string, string>> = {}) =>
@@ -221,7 +224,7 @@ test('a log of another model is used aloud, and not remembered', async () => {
 });
 
 test('a run that has begun says how long its answers are', async () => {
-  const project = await lookalikeProject({ prompts: 30 });
+  const project = door.through(await lookalikeProject({ prompts: 30 }));
   const ran = await project.aerie(['run', 'run.yaml']);
   expect(ran.code, ran.stderr).toBe(0);
   const args = ['--workload', 'run.yaml', '--facts', FACTS, '--json', ...FLAGS, '--mem-fraction-static', '0.88'];

@@ -17,17 +17,11 @@ interface Refusal {
 }
 
 const door = openDoor();
-const met = new WeakSet<Project>();
 
-/**
- * Tries the command for people and as JSON, and reads both aloud. Returns what people see. The first refusal in a project comes
- * from a process of its own, the others through the door.
- */
+/** Tries the command for people and as JSON, and reads both aloud. Returns what people see. */
 async function refused(project: Project, args: readonly string[], expected: Refusal, options: Partial<CliOptions> = {}) {
-  const many = door.through(project);
-  const plain = await (met.has(project) ? many : project).aerie(args, options);
-  met.add(project);
-  const asJson = await many.aerie([...args, '--json'], options); // after it: a run has one worker
+  const plain = await project.aerie(args, options);
+  const asJson = await project.aerie([...args, '--json'], options); // after it: a run has one worker
   expect(plain.code, plain.stderr).toBe(expected.exit);
   expect(plain.stdout).toBe('');
   expect(plain.stderr).toContain(`error    ${expected.code}\n`);
@@ -71,7 +65,7 @@ function embedded(project: Project, over: object = {}): void {
 }
 
 test('a wrong command line: the nearest word, and the help to ask for', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   const usage = { code: 'usage.flag', exit: 2 };
   await refused(project, ['statsu', 'x'], { ...usage, says: /statsu.*did you mean `status`\?[\s\S]*try {6}aerie --help/ });
   await refused(project, ['run', '--frob', 'x'], {
@@ -89,7 +83,7 @@ test('a wrong command line: the nearest word, and the help to ask for', async ()
 });
 
 test('a run file or folder that is not there, or is none', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   const missing = { code: 'run-file.missing', exit: 2, says: /There is no none\.yaml\.[\s\S]*Looked at .*[\s\S]*aerie init/ };
   for (const command of ['run', 'status']) await refused(project, [command, 'none.yaml'], missing);
   await refused(project, ['check', '.'], { code: 'run.absent', exit: 2, says: /\. is a folder without a run\.yaml/ });
@@ -106,7 +100,7 @@ test('a run file or folder that is not there, or is none', async () => {
 });
 
 test('a run file with mistakes: all of them, each with line and column, and nothing is started', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   project.write(
     'run.yaml',
     'run: r\nmodle: default\nsampling: { temperature: 5, max-tokns: 3 }\npartitions:\n  - name: B1\n    from: hf://x/y\n',
@@ -126,7 +120,7 @@ test('a run file with mistakes: all of them, each with line and column, and noth
 });
 
 test('a source that is missing, a folder, of another format, or damaged', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   const from = (source: string) => attached(project, { partitions: [{ name: 'B1', from: source }] });
   from('promts.jsonl');
   await refused(project, ['run', 'run.yaml'], {
@@ -159,7 +153,7 @@ test('a source that is missing, a folder, of another format, or damaged', async 
 });
 
 test('a port where nothing listens: said at once, given up after the patience of the run file', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   const port = await freePort();
   attached(project, {}, port);
   const result = await project.aerie(['run', 'run.yaml']);
@@ -176,7 +170,7 @@ test('a port where nothing listens: said at once, given up after the patience of
 });
 
 test('no way to the default model: every place that was tried, and the way around', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   embedded(project);
   project.write('bin/.keep', '');
   symlinkSync(process.execPath, project.path('bin/node'));
@@ -200,7 +194,7 @@ test('no way to the default model: every place that was tried, and the way aroun
 });
 
 test('what policy forbids and a secret that is not set are refused before anything is made', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   embedded(project, {
     servers: [{ engine: 'embedded', flags: { 'kv-type': 'q8_0' } }],
     policy: [{ forbid: { 'kv-cache': 'below-16-bit' }, because: 'it degrades the answers', by: 'model owner' }],

@@ -5,9 +5,12 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import type { TrainingRecord } from '../../src/shard/record.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { startHubServer } from '../support/hub-server.ts';
 import { expectEachOnce, type LookalikeProject, lookalikeProject } from '../support/lookalike-project.ts';
 import { readShardLines } from '../support/run-folder.ts';
+
+const door = openDoor();
 
 /** The lookalike's own template, with the branch that only Python code fills, as Kimi's has it. */
 const TEMPLATE = `{%- if tools -%}<|system|>
@@ -32,7 +35,7 @@ interface Wanted {
 
 /** A run on SGLang 0.5.9, with the model's folder beside the run file. */
 async function projectWith({ prompts, scenario = {}, run = {}, template = TEMPLATE }: Wanted): Promise<LookalikeProject> {
-  const project = await lookalikeProject({ prompts, scenario: { ...SCENARIO, ...scenario } });
+  const project = door.through(await lookalikeProject({ prompts, scenario: { ...SCENARIO, ...scenario } }));
   mkdirSync(project.path('model'));
   writeFileSync(project.path('model/tokenizer_config.json'), CONFIG);
   writeFileSync(project.path('model/chat_template.jinja'), template);

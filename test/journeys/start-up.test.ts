@@ -37,14 +37,13 @@ test('status loads neither the engine, the HTTP client nor the questions of init
 });
 
 test('every help text reads well: usage, an example that can be typed, each flag with its sentence', async () => {
-  const project = makeProject();
-  const many = door.through(project);
+  const project = door.through(makeProject());
   const top = await project.aerie(['--help']);
   expect(top.code).toBe(0);
   expect(top.stderr).toBe('');
   for (const command of COMMANDS) {
     expect(top.stdout).toMatch(new RegExp(`^ {2}${command} +\\S.*\\w$`, 'm'));
-    const help = await many.aerie([command, '--help']);
+    const help = await project.aerie([command, '--help']);
     expect(help.code, help.stderr).toBe(0);
     expect(help.stdout).toMatch(new RegExp(`^USAGE\\n {2}aerie ${command} `));
     expect(help.stdout).toMatch(new RegExp(`Example: aerie ${command} \\S`));
@@ -80,23 +79,22 @@ for (const closed of ['stdout', 'stderr'] as const) {
 }
 
 test('init writes a file that run understands, and never over another one', async () => {
-  const project = makeProject();
+  const project = door.through(makeProject());
   project.writeRows('prompts.jsonl', [{ prompt: 'Hello.' }]);
   const first = await project.aerie(['init', '--from', 'prompts.jsonl', '--run', 'quick']);
   expect(first.code, first.stderr).toBe(0);
   expect(first.stdout).toMatch(/wrote .*run\.yaml\nnext +aerie preview run\.yaml +then +aerie run run\.yaml/);
-  const many = door.through(project);
-  const second = await many.aerie(['init', '--json']);
+  const second = await project.aerie(['init', '--json']);
   expect(second.code).toBe(2);
   expect(second.json().error).toMatchObject({ code: 'file.exists', remedy: expect.stringContaining('--force') });
-  const status = await many.aerie(['status', 'run.yaml']);
+  const status = await project.aerie(['status', 'run.yaml']);
   expect(status.stderr).toMatch(/Run quick has not begun/);
   for (const engine of ['vllm', 'sglang', 'openai']) {
     const attach = engine === 'openai' ? ['--attach', 'https://gpu.example/base'] : [];
-    const made = await many.aerie(['init', `${engine}.yaml`, '--engine', engine, '--model', 'org/m', ...attach]);
+    const made = await project.aerie(['init', `${engine}.yaml`, '--engine', engine, '--model', 'org/m', ...attach]);
     expect(made.code, made.stderr).toBe(0);
-    expect((await many.aerie(['status', `${engine}.yaml`])).stderr).toMatch(new RegExp(`Run ${engine} has not begun`));
+    expect((await project.aerie(['status', `${engine}.yaml`])).stderr).toMatch(new RegExp(`Run ${engine} has not begun`));
   }
-  const nowhere = await many.aerie(['init', 'x.yaml', '--engine', 'openai']);
+  const nowhere = await project.aerie(['init', 'x.yaml', '--engine', 'openai']);
   expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('--attach https://')]);
 });

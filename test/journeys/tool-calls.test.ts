@@ -1,10 +1,13 @@
 /** Tools, on a server that calls them: definitions go out, calls come back, results of the source are given, to the end or as far as they go. */
 import { expect, test } from 'vitest';
 import type { TrainingRecord } from '../../src/shard/record.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { type LookalikeProject, lookalikeProject } from '../support/lookalike-project.ts';
 import { readExport } from '../support/read-export.mjs';
 import { readParquetFolder } from '../support/read-parquet.ts';
 import { promptStates, readShardLines } from '../support/run-folder.ts';
+
+const door = openDoor();
 
 const look = {
   type: 'function',
@@ -48,7 +51,7 @@ interface ToolRun {
 
 async function toolProject({ engine, version = '0.11.0', answers = ANSWERS, faults = [], over = {} }: ToolRun) {
   const says = answers.map(([lastContains, text]) => ({ when: { lastContains }, do: 'say', text }));
-  const project = await lookalikeProject({ prompts: 0, scenario: { version, faults: [...faults, ...says] } });
+  const project = door.through(await lookalikeProject({ prompts: 0, scenario: { version, faults: [...faults, ...says] } }));
   project.writeRows(
     'prompts.jsonl',
     Object.values(ROWS).map((messages) => ({ tools: [look], messages })),

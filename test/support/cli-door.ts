@@ -4,7 +4,8 @@
  *
  * Promises: one command line at a time, each until a process of its own would have ended. Where one ends the process (an exit, an
  * exception, a rejection that nobody handled), that is its result, and the next has a new one. One that does not end, or that
- * leaves a listener for a signal, fails by its name. What is read when a process starts (flags of node, NODE_…) cannot be given.
+ * leaves a listener for a signal, fails by its name. Of a project, the first of each command in a file is a process of its own, and
+ * so is what can only be given to one (flags of node, NODE_… in the environment).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -12,7 +13,7 @@ import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
-import { type CliOptions, type CliResult, environment, MAIN, type Project, resultOf } from './cli.ts';
+import { aerie, type CliOptions, type CliResult, environment, MAIN, type Project, resultOf } from './cli.ts';
 
 const PROGRAM = fileURLToPath(new URL('./cli-door.mjs', import.meta.url));
 /** As main.ts sets it. */
@@ -37,9 +38,11 @@ export interface DoorOptions {
 export function openDoor(options: DoorOptions = {}): CliDoor {
   let room: Room | undefined;
   let last: Promise<unknown> = Promise.resolve();
+  const isFirstOf = countCommands();
   afterAll(() => room?.close());
   const perform = async (args: readonly string[], given: CliOptions): Promise<CliResult> => {
-    refuseWhatNeedsAProcess(given);
+    const needs = whatNeedsAProcess(given);
+    if (needs.length > 0) throw new Error(`this needs a process of its own: ${needs.join(', ')}`);
     if (room === undefined || room.isClosed()) room = await openRoom(options);
     return await room.perform(args, given);
   };
@@ -49,16 +52,33 @@ export function openDoor(options: DoorOptions = {}): CliDoor {
       last = result.catch(() => undefined);
       return result;
     },
-    through: (project) => ({ ...project, aerie: (args, given = {}) => door.aerie(args, { cwd: project.folder, ...given }) }),
+    through: (project) => ({
+      ...project,
+      aerie(args, given = {}) {
+        const isFirst = isFirstOf(args);
+        const options = { cwd: project.folder, ...given };
+        return isFirst || whatNeedsAProcess(options).length > 0 ? aerie(args, options) : door.aerie(args, options);
+      },
+    }),
   };
   return door;
 }
 
-function refuseWhatNeedsAProcess({ nodeArgs, onLine, env = {} }: CliOptions): void {
+/** Whether a command of this name was not given before. */
+function countCommands(): (args: readonly string[]) => boolean {
+  const given = new Set<string>();
+  return ([command = '']) => {
+    const isFirst = /^[a-z]+$/.test(command) && !given.has(command);
+    given.add(command);
+    return isFirst;
+  };
+}
+
+function whatNeedsAProcess({ nodeArgs, onLine, env = {} }: CliOptions): readonly string[] {
   const needs = Object.keys(env).filter((name) => name.startsWith('NODE_'));
   if (nodeArgs !== undefined) needs.push('flags of node');
   if (onLine !== undefined) needs.push('onLine');
-  if (needs.length > 0) throw new Error(`this needs a process of its own: ${needs.join(', ')}`);
+  return needs;
 }
 
 /** What the process says: that it is there, what a command line that has not ended waits for, and its end. */
