@@ -8,12 +8,14 @@ import { findLaunched } from '../../src/machine/find-launched.ts';
 import { quoteShell } from '../../src/base/quote-shell.ts';
 import { until } from '../support/child-processes.ts';
 import { launchOf, presenceOf, readLog, type StarterBench } from '../support/machine-bench.ts';
+import { describeFiles } from './machine-files.ts';
 
 export function describeMachine(name: string, open: () => Promise<StarterBench>): void {
   describe(`${name}: a program`, () => describeLife(open));
   describe(`${name}: a launch`, () => describeLaunch(open));
   describe(`${name}: what outlives its starter`, () => describeOutliving(open));
   describe(`${name}: what it has`, () => describeMeans(open));
+  describe(`${name}: files and names`, () => describeFiles(open));
 }
 
 function perlOf({ tool }: StarterBench): string {

@@ -19,6 +19,8 @@ export interface Cable {
   readonly connections: number;
   /** How many were ever begun. */
   readonly begun: number;
+  /** Bytes that came through, both ways. */
+  readonly carried: number;
 }
 
 /** From a port of its own to `port` of 127.0.0.1; gone with the test. */
@@ -37,6 +39,7 @@ class LaidCable implements Cable {
   #server: Server | undefined;
   port = 0;
   begun = 0;
+  carried = 0;
 
   constructor(far: number) {
     this.#far = far;
@@ -105,7 +108,9 @@ class LaidCable implements Cable {
   }
 
   #pass(bytes: Buffer, from: Socket, to: Socket): void {
-    if (to.destroyed || to.write(bytes)) return;
+    if (to.destroyed) return;
+    this.carried += bytes.length;
+    if (to.write(bytes)) return;
     from.pause();
     to.once('drain', () => from.resume());
   }

@@ -1,7 +1,7 @@
 /** Shells to try scripts of POSIX sh in, and a PATH that holds nothing but sh and coreutils. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 
 /** Shells that are here. */
 export function shellsHere(): readonly (readonly [name: string, words: readonly string[]])[] {
@@ -18,9 +18,8 @@ export function makeBarePath(folder: string): string {
   const bare = join(folder, 'bare');
   mkdirSync(bare);
   for (const program of COREUTILS) {
-    const found = spawnSync('sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).stdout.trim();
-    const isThere = found.startsWith('/');
-    if (isThere) symlinkSync(found, join(bare, program));
+    const found = (process.env['PATH'] ?? '').split(delimiter).find((at) => existsSync(join(at, program)));
+    if (found !== undefined) symlinkSync(join(found, program), join(bare, program));
   }
   return bare;
 }

@@ -17,14 +17,25 @@ export function renderRun({ file, args, env = {} }: ShellCommand, nonce: string)
   const program = quoteShell(file);
   return [
     ...renderExports(env),
-    `if command -v ${program} >/dev/null 2>&1; then`,
-    `  exec ${[program, ...args.map(quoteShell)].join(' ')} </dev/null`,
-    'fi',
+    IS_THERE,
+    `if aerie_is_there ${program}; then exec ${[program, ...args.map(quoteShell)].join(' ')} </dev/null; fi`,
     `printf '%s\\n' ${quoteShell(nonce)} >&2`,
     'exit 127',
     '',
   ].join('\n');
 }
+
+/** As the system finds a program. `command -v` names what is built into the shell too, and `exec` does not run that. */
+const IS_THERE = `
+aerie_is_there() {
+  case $1 in */*) test -f "$1" && test -x "$1"; return ;; esac
+  set -f
+  IFS=:
+  for aerie_at in $PATH; do
+    if test -f "\${aerie_at:-.}/$1" && test -x "\${aerie_at:-.}/$1"; then return 0; fi
+  done
+  return 1
+}`;
 
 export function renderExports(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env).map(([name, value]) => `${name}=${quoteShell(value)}; export ${name}`);
