@@ -105,7 +105,7 @@ function inForeground(command: string): string[] {
     '(',
     `trap '' PIPE`, // the starter may be gone
     'read -r aerie_stat </proc/self/stat',
-    'aerie_pid=${aerie_stat%% *}', // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's
+    `aerie_pid=\${aerie_stat%% *}`,
     REPORT_STARTED,
     'exec 3>&-',
     'trap - PIPE',

@@ -3,25 +3,19 @@
  * lost, and the starter knows at once that it does not know.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { nodeHost } from '../../src/host/node-host.ts';
+import { describe, expect, test } from 'vitest';
 import { findLaunched } from '../../src/machine/find-launched.ts';
 import { reportPathOf } from '../../src/machine/launch-script.ts';
-import { openSshWire } from '../../src/machine/ssh/ssh-wire.ts';
 import { until } from '../support/child-processes.ts';
-import { launchOf, type MachineBench, presenceOf } from '../support/machine-bench.ts';
-import { machineOver } from '../support/shell-bench.ts';
-import { hasSshd, startSshd, type TestSshd } from '../support/sshd.ts';
+import { launchOf, presenceOf } from '../support/machine-bench.ts';
+import { openSshBench } from '../support/shell-bench.ts';
+import { hasSshd } from '../support/sshd.ts';
 
-interface CutBench extends MachineBench {
-  readonly sshd: TestSshd;
-}
+type CutBench = Awaited<ReturnType<typeof open>>;
 
-async function open(): Promise<CutBench> {
-  const sshd = await startSshd();
-  const wire = openSshWire(sshd.target, { ...nodeHost(), env: { ...process.env, ...sshd.env } });
-  onTestFinished(() => wire.close());
-  return { machine: machineOver(wire, sshd.target), folder: sshd.home, sshd };
+/** A question waits for half a second and then says that there is no machine. */
+function open() {
+  return openSshBench({}, 500);
 }
 
 /** A program that counts how often it was started, and runs on. */

@@ -11,10 +11,10 @@ import { nodeHost } from '../../src/host/node-host.ts';
 import type { Machine, ProcessIdentity } from '../../src/machine/machine.ts';
 import { shellMachine } from '../../src/machine/shell/shell-machine.ts';
 import type { ShellWire } from '../../src/machine/shell-wire.ts';
-import { openSshWire } from '../../src/machine/ssh/ssh-wire.ts';
+import { openSshMachine } from '../../src/machine/ssh/open-ssh-machine.ts';
 import { type LocalWireRequest, localWire } from './local-wire.mjs';
 import type { Starter, StarterBench } from './machine-bench.ts';
-import { type SshdRequest, startSshd } from './sshd.ts';
+import { type SshdRequest, startSshd, type TestSshd } from './sshd.ts';
 
 export function makeFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'aerie-machine-')));
@@ -47,13 +47,16 @@ export async function openShellBench(request: (folder: string) => LocalWireReque
 }
 
 /** The machine of a test's sshd: as the user of this process, or as an account without rights. */
-export async function openSshBench(request: SshdRequest): Promise<StarterBench> {
+export async function openSshBench(
+  request: SshdRequest,
+  patienceMs = 60_000,
+): Promise<StarterBench & { readonly sshd: TestSshd }> {
   const sshd = await startSshd(request);
   const host: Host = { ...nodeHost(), env: { ...process.env, ...sshd.env } };
-  const wire = openSshWire(sshd.target, host);
-  onTestFinished(() => wire.close());
+  const machine = openSshMachine({ target: sshd.target, host, patienceMs, signal: new AbortController().signal });
+  onTestFinished(() => machine.close());
   return {
-    ...{ machine: machineOver(wire, sshd.target), folder: realpathSync(sshd.home), tool },
+    ...{ machine, folder: realpathSync(sshd.home), tool, sshd },
     startElsewhere: (launch) => startIn('start-over-ssh.mjs', { target: sshd.target, launch }, host.env),
   };
 }
