@@ -1,8 +1,12 @@
 /** The machine is gone, and the log of its server is not: `server logs` and `diagnose` read what was kept of it. */
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { isAlive, until } from '../support/child-processes.ts';
 import { makeProject } from '../support/cli.ts';
+import { launchProject } from '../support/launch-project.ts';
+import { describeAt } from '../support/launch-place.ts';
+import { promptStates } from '../support/run-folder.ts';
 
 /** A real log that ends in an error. */
 const LOG = fileURLToPath(new URL('../corpus/logs/003-sglang-watchdog-pyspy-missing.log', import.meta.url));
@@ -35,4 +39,29 @@ test('a machine out of reach: its log is read from here, and that is said; one t
   const none = await project.aerie(['server', 'logs', 'run.yaml', '--launch', '1']);
   expect(none.code, none.stderr).toBe(5);
   expect(none.stderr).toMatch(/machine\.unreachable/);
+});
+
+describeAt('ssh', 'a launch of a detached worker', () => {
+  test('goes on without the terminal over ssh, its log is kept here, and read here when the box is gone', async () => {
+    const project = await launchProject({ where: 'ssh', prompts: 12 });
+    const started = await project.aerie('run', '--detach', 'run.yaml', '--json');
+    expect(started.code, started.stdout).toBe(0);
+    const { pid } = started.json().data as { pid: number };
+    onTestFinished(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')));
+    const followed = await project.aerie('status', 'run.yaml', '--follow');
+    expect(followed.code, followed.stderr).toBe(0);
+    await until(() => !isAlive(pid));
+    expect(promptStates(project.runFolder)).toEqual({ done: 12 });
+
+    const there = readFileSync(project.place.logPath());
+    const here = readFileSync(project.path('runs/r/logs/s.log'));
+    expect(here.length).toBeGreaterThan(1_000);
+    expect(there.subarray(0, here.length).equals(here)).toBe(true);
+
+    await project.place.sshd?.cable.cut();
+    const kept = await project.aerie('server', 'logs', 'run.yaml');
+    expect(kept.code, kept.stderr).toBe(0);
+    expect(kept.stdout).toBe(here.toString('utf8'));
+    expect(kept.stderr).toMatch(/what was kept of it here/);
+  });
 });
