@@ -5,7 +5,7 @@
  * Promises: what is known is told within three seconds (`onEarly`); all is over in twenty-five, whatever hangs; what was not
  * seen is said, with the command for someone who may see it.
  */
-import type { Clock } from '../host/host.ts';
+import type { Clock, Host } from '../host/host.ts';
 import { systemClock } from '../host/node-host.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { MachineSpec } from '../spec/run.ts';
@@ -13,9 +13,11 @@ import type { OperationContext } from './context.ts';
 import { chooseTarget, type ProbeInput as Asked, type Target } from './probe/choose-target.ts';
 import { earlyServer, probedServer } from './probe/describe-server.ts';
 import { openMachine } from './probe/open-machine.ts';
-import { awayError, type Place, PlaceProbe } from './probe/probe-place.ts';
+import { awayError } from './probe/describe-machine.ts';
+import { type Place, PlaceProbe } from './probe/probe-place.ts';
 import type { EarlyServer, ProbeReport } from './probe/report.ts';
-import type { ProbeWorld } from './probe/server-probe.ts';
+import type { ProbeWorld } from './probe/server-questions.ts';
+import { closeMachines } from './servers/machine-of.ts';
 
 export interface ProbeInput extends Asked {
   /** Told what is known after the first seconds; called once, unless all is known by then. */
@@ -26,15 +28,17 @@ export interface ProbeInput extends Asked {
 const EARLY_MS = 2_200;
 const END_MS = 23_500;
 
-export async function runProbe(input: ProbeInput, context: OperationContext): Promise<ProbeReport> {
-  // A server that is probed lives in the world's time, whatever rate a rehearsal lives at.
-  const clock: Clock = systemClock;
+export async function runProbe(input: ProbeInput, given: OperationContext): Promise<ProbeReport> {
+  // What is probed lives in the world's time, whatever rate a rehearsal lives at.
+  const clock = systemClock;
+  const host: Host = { ...given.host, clock };
+  const context: OperationContext = { ...given, host };
   const beganAt = clock.elapsed();
-  const target = await chooseTarget(input, context.host);
+  const target = await chooseTarget(input, host);
   context.onNote(`probing ${target.taken}`);
   const over = new AbortController();
   const signal = AbortSignal.any([context.drain, context.abort, over.signal]);
-  const world: ProbeWorld = { host: context.host, clock, signal, endsAt: beganAt + END_MS };
+  const world: ProbeWorld = { host, clock, signal, endsAt: beganAt + END_MS };
   const places = placesOf(target, context).map((place) => new PlaceProbe(place, world));
   try {
     const running = Promise.all(places.map((place) => place.run()));
@@ -44,16 +48,15 @@ export async function runProbe(input: ProbeInput, context: OperationContext): Pr
     return await report(target, places, { context, clock, beganAt });
   } finally {
     over.abort();
-    await Promise.race([closeAll(places), systemClock.sleep(CLOSE_MS)]);
+    await Promise.race([closeAll(places, host), clock.sleep(CLOSE_MS)]);
   }
 }
 
 /** A connection that hangs is not waited for. */
 const CLOSE_MS = 500;
 
-async function closeAll(places: readonly PlaceProbe[]): Promise<void> {
-  await Promise.all(places.map((place) => place.close()));
-  await Promise.all([...new Set(places.map(({ place }) => place.machine))].map((machine) => machine.close()));
+async function closeAll(places: readonly PlaceProbe[], host: Host): Promise<void> {
+  await Promise.allSettled([...places.map((place) => place.close()), closeMachines(host)]);
 }
 
 interface Early {

@@ -56,7 +56,7 @@ test('nobody there, a load, a warm-up, a dead scheduler behind a health of 200, 
   const [absent, load, warm, dead, gone] = all.map(({ data }) => data);
   expect(absent).toMatchObject({ state: 'absent', health: { kind: 'refused', status: null }, activity: { kind: 'unknown' } });
 
-  expect(load).toMatchObject({ state: 'initializing', phase: 'weight-loading', cause: 'none', health: { kind: 'refused' } });
+  expect(load).toMatchObject({ state: 'initializing', phase: 'weight-loading', health: { kind: 'refused' } });
   expect(load.process).toMatchObject({ pid: loading.pid, presence: 'running', children: 8 });
   expect(load.log.path).toBe(loading.logPath);
   expect(of(load, 'loading').for.join('; ')).toMatch(

@@ -40,3 +40,18 @@ test('ready with every rule kept is yes: capacity, KV type, health, policy; the 
   expect(byUrl.json().data).toMatchObject({ state: 'ready', engine: 'sglang', capacity: { poolTokens: 159_277 } });
   expect(byUrl.json().data.log.path).toBe(project.path('runs/r/logs/s.log'));
 });
+
+test('ready with a rule that is broken is no: a KV cache of 8 bits that no line of the log names', async () => {
+  const project = await launchProject({ flags: { tp: 8, 'mem-fraction-static': 0.88 }, scenario: { hidesKvType: true } });
+  expect((await project.aerie('server', 'start', 'run.yaml')).code).toBe(0);
+  project.change({ run: { policy: KEEPS } });
+  const result = await project.aerie('probe', 'run.yaml', '--json');
+  expect(result.code, result.stdout + result.stderr).toBe(1);
+  expect(result.json().data).toMatchObject({
+    ...{ state: 'ready', isReady: true, isPolicyKept: false, isWell: false },
+    capacity: { kvType: { bits: 8, how: 'bytes-per-token' } },
+    policy: [{ rule: 'forbid kv-cache: below-16-bit', kept: false, broken: true, because: expect.stringContaining('8 bits') }],
+  });
+  const told = await project.aerie('probe', 'run.yaml');
+  expect(told.stdout).toContain('BROKEN');
+});

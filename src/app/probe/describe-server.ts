@@ -17,12 +17,12 @@ export function earlyServer(server: ServerProbe, machine: string): EarlyServer {
 }
 
 function seenOf(server: ServerProbe, machine: string): EarlyServer {
-  const { health } = server;
+  const { health } = server.questions;
   return {
     ...{ name: server.subject.name, machine, address: server.address, engine: server.engine ?? '' },
     ...{ process: server.process, log: server.seenLog },
     health: health === undefined ? undefined : { answer: health.health, because: health.because },
-    capacity: capacityOf(factsOf(server), server.facts?.facts),
+    capacity: capacityOf(factsOf(server), server.questions.facts?.facts),
   };
 }
 
@@ -41,7 +41,7 @@ export async function probedServer(server: ServerProbe, around: DescribeAround):
   const evidence = server.evidence();
   const { verdict, activity, hypotheses } = judgeProbe(evidence);
   const log = factsOf(server);
-  const facts = server.facts?.facts;
+  const facts = server.questions.facts?.facts;
   const basis = await basisOf(server, around);
   const { verified, policy } = measureServer({ known: subject.known, engine: evidence.engine, log, server: facts, basis });
   const probed: ProbedServer = {
@@ -85,12 +85,14 @@ function errorsOf(account: Account | undefined): Evidence[] {
 }
 
 function unseenOf(server: ServerProbe, place: PlaceProbe): string[] {
-  const { subject, log, facts, process, address, health } = server;
+  const { subject, log, process, address } = server;
+  const { facts, health } = server.questions;
   const machine = place.report();
   const isClosed = health?.health.kind === 'refused';
   return [
     ...subject.notes,
     ...server.unseen,
+    ...server.questions.unseen,
     ...(machine.because === '' ? [] : [`${machine.name}: ${machine.because}`]),
     ...(log === undefined && server.logPath === '' && server.unseen.length === 0
       ? ['its log: nobody says where it is. Give --log FILE']

@@ -1,13 +1,10 @@
-/** The machine that is probed. It is waited for no longer than a probe lasts. */
-import { AerieError } from '../../base/errors.ts';
+/** The machine that is probed. A connection is waited for by whoever asks, no longer than a probe lasts. */
 import { localMachine } from '../../machine/local/local-machine.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { MachineSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
+import { machineAt } from '../servers/machine-of.ts';
 
-export function openMachine(spec: MachineSpec | undefined, { host }: OperationContext): Machine {
-  if (spec === undefined) return localMachine(host);
-  throw new AerieError('machine.unreachable', `${spec.ssh} is reached over ssh, which this Aerie cannot do yet.`, {
-    remedy: 'Run aerie probe on that machine.',
-  });
+export function openMachine(spec: MachineSpec | undefined, context: OperationContext): Machine {
+  return spec === undefined ? localMachine(context.host) : machineAt(spec.ssh, context);
 }

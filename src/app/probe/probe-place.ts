@@ -2,16 +2,18 @@
  * One machine under a probe: a survey at the beginning, one at the end, and between them the servers' own answers. Ends when all
  * has been seen or the time is up, whatever hangs: ssh, nvidia-smi, a health check.
  */
-import { AerieError } from '../../base/errors.ts';
 import type { Redact } from '../../base/redact.ts';
-import { formatCount } from '../../base/units.ts';
+import { readSlice } from '../../machine/local/read-slice.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { Survey } from '../../machine/survey/survey.ts';
 import type { SurveyQuestion } from '../../machine/survey/survey-script.ts';
 import { type SurveyResult, takeSurvey } from '../../machine/survey/take-survey.ts';
+import { findMirror } from '../../server/launch/mirror-place.ts';
+import { describeGpus, sayUnread } from './describe-machine.ts';
 import { LogReading } from './log-reading.ts';
 import type { ProbedMachine } from './report.ts';
-import { type ProbeWorld, ServerProbe, statusNameOf } from './server-probe.ts';
+import { ServerProbe, statusNameOf } from './server-probe.ts';
+import type { ProbeWorld } from './server-questions.ts';
 import { type Subject, UNKNOWN_SUBJECT } from './subject.ts';
 
 /** What is late after this is told as late: the first answer is to be there within three seconds. */
@@ -50,6 +52,7 @@ export class PlaceProbe {
     const begun = this.servers.map((server) => server.begin());
     this.#result = await this.#survey(this.#firstQuestion(), FIRST_TIMEOUT_MS);
     if (this.#result.kind === 'seen') await this.#takeFirst(this.#result.survey);
+    else await Promise.all(this.servers.map((server) => this.#readMirror(server)));
     await this.#withinTime(Promise.all(begun));
     await this.#withinTime(Promise.all(this.servers.map((server) => this.#finish(server))));
   }
@@ -108,14 +111,24 @@ export class PlaceProbe {
     server.unseen.push(sayUnread(surveyedLog?.kind === 'read' ? 'not-permitted' : (surveyedLog?.kind ?? 'absent'), logPath));
   }
 
+  /** Of a machine that is away: what Aerie had read of the log by then. */
+  async #readMirror(server: ServerProbe): Promise<void> {
+    const { known, engine } = server.subject;
+    if (this.place.machine.isHere || known?.launch === undefined) return;
+    const path = await findMirror(known.run.serverFolder, known.server.name, known.launch.n);
+    if (path === undefined) return;
+    const reading = new LogReading(path, engine === 'sglang' || engine === 'vllm' ? { engine } : {});
+    if (!(await reading.readHere({ readFile: readSlice }, path, () => false))) return;
+    server.log = reading;
+    server.unseen.push(`its log on ${this.place.machine.name}: this is what was read of it before, and kept here`);
+  }
+
   /** The second reading: when health has answered and there is something to compare, or when the time is up. */
   async #finish(server: ServerProbe): Promise<void> {
     const { clock, signal } = this.#world;
     await server.read();
     if (this.#isOver(server)) return;
-    const apart = clock.sleep(APART_MS, signal);
-    await Promise.all([apart, server.untilHealth(), server.untilFacts()]);
-    await server.askAgain();
+    await Promise.all([clock.sleep(APART_MS, signal), server.questions.settle()]);
     const last = await this.#lastSurvey();
     if (last !== undefined) server.see(last);
     await this.#readOn(server, last);
@@ -125,7 +138,8 @@ export class PlaceProbe {
   /** Nobody is there to be looked at twice. */
   #isOver(server: ServerProbe): boolean {
     const presence = server.process?.presence;
-    const isClosed = server.health === undefined ? server.address === '' : server.health.health.kind === 'refused';
+    const { health } = server.questions;
+    const isClosed = health === undefined ? server.address === '' : health.health.kind === 'refused';
     return isClosed && (presence === undefined || presence === 'gone') && this.#result?.kind === 'seen';
   }
 
@@ -225,37 +239,4 @@ export class PlaceProbe {
   async close(): Promise<void> {
     await Promise.all(this.servers.map((server) => server.close()));
   }
-}
-
-function describeGpus({ gpus, apps, table }: Survey): string[] {
-  if (gpus === undefined) return [];
-  if (gpus.kind === 'absent') return [];
-  if (gpus.kind === 'failed') return [gpus.because];
-  return gpus.gpus.map(({ index, uuid, name, usedMiB, totalMiB, utilisationPercent }) => {
-    const holders = apps.filter(({ gpuUuid }) => gpuUuid === uuid);
-    const who = holders.map(({ pid }) => `pid ${pid}${table.has(pid) ? '' : ' (not seen from here)'}`).join(', ');
-    const busy = utilisationPercent === undefined ? '' : `, ${utilisationPercent} % busy`;
-    return `GPU ${index} ${name}: ${formatCount(usedMiB)} of ${formatCount(totalMiB)} MiB used${busy}${who === '' ? '' : `, held by ${who}`}`;
-  });
-}
-
-function sayUnread(kind: string, path: string): string {
-  const where = path === '' ? 'its stdout' : path;
-  switch (kind) {
-    case 'other':
-      return `its log: its stdout goes to ${where}, which is no file; start it with >server.log 2>&1, or give --log`;
-    case 'not-permitted':
-      return `its log: ${where} may not be read by this user. Try:  sudo cat ${where}`;
-    case 'late':
-      return `its log: ${where} was not read in time`;
-    default:
-      return `its log: there is no ${where}`;
-  }
-}
-
-/** For errors of a place that nobody can open. */
-export function awayError(name: string, because: string): AerieError {
-  return new AerieError('machine.unreachable', `${name} cannot be reached: ${because}`, {
-    remedy: `Try it by hand:  ssh ${name} true\nNothing was changed there; what runs there goes on.`,
-  });
 }

@@ -97,6 +97,7 @@ function renderJudged(server: ProbedServer): string[] {
           ...(remedy.flag === '' ? [] : [field('', pc.bold(`${remedy.flag} ${remedy.value}`.trimEnd()))]),
         ]),
     ...notes.filter((note) => !note.startsWith('Silence was not judged')).map((note) => field('note', note)),
+    ...(server.verified?.warnings ?? []).map((warning) => field('warning', warning)),
     ...unseen.map((one) => field('not seen', one)),
   ];
 }

@@ -91,7 +91,8 @@ function workOf(evidence: ProbeEvidence, { account }: Reading): Activity['lastWo
   );
   const { last } = account.answers;
   const found = (work?.line ?? 0) >= (last?.line ?? 0) ? work : last;
-  if (found === undefined) return undefined;
+  // SGLang's warm-up asks itself before it says that it is ready.
+  if (found === undefined || found.line <= (account.ready?.line ?? 0)) return undefined;
   const isLast = found.line >= (account.lastProgress?.line ?? 0);
   return { line: found.line, text: found.text.slice(0, 500), agoMs: isLast ? quietOf(evidence).progressMs : undefined };
 }

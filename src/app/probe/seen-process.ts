@@ -1,0 +1,86 @@
+/** What a survey shows of the process of one server. Pure. */
+import type { ProcessSigns } from '../../diagnosis/live/look.ts';
+import type { KernelSign } from '../../diagnosis/probe/evidence.ts';
+import { listeningInodes } from '../../machine/listeners.ts';
+import type { ProcessIdentity } from '../../machine/machine.ts';
+import { hasEnded } from '../../machine/parse-stat.ts';
+import { familyOf } from '../../machine/survey/processes.ts';
+import type { MemoryGroup, Survey } from '../../machine/survey/survey.ts';
+import type { ProbedProcess } from './report.ts';
+
+/** Which process: 0 = not known. `identity` where it was recorded, so that a pid that was given anew is somebody else. */
+export interface Wanted {
+  readonly pid: number;
+  readonly identity: ProcessIdentity | undefined;
+  readonly exitStatus: number | undefined;
+}
+
+/** No process of it is there, and all can be seen. */
+export const NOBODY: ProcessSigns = {
+  ...{ presence: 'gone', exitStatus: undefined, residentBytes: undefined, readBytes: undefined, gpuUsedMiB: undefined },
+  ...{ compilers: 0, children: 0 },
+};
+
+export function isThere({ table, bootId }: Survey, { pid, identity }: Wanted): boolean {
+  if (identity === undefined) return table.has(pid);
+  return table.get(identity.pid)?.startTicks === identity.startTicks && identity.bootId === bootId;
+}
+
+/** undefined: nobody can tell. */
+export function signsOf(survey: Survey, wanted: Wanted): ProcessSigns | undefined {
+  if (survey.table.size === 0 || wanted.pid === 0) return undefined;
+  const main = isThere(survey, wanted) ? survey.table.get(wanted.pid) : undefined;
+  const family = main === undefined ? undefined : familyOf(survey.table, wanted.pid);
+  const gpus = survey.gpus?.kind === 'read' ? survey.gpus.gpus : undefined;
+  return {
+    presence: main === undefined ? 'gone' : hasEnded(main.state) ? 'zombie' : 'running',
+    exitStatus: wanted.exitStatus,
+    ...{ residentBytes: family?.residentBytes, readBytes: family?.readBytes },
+    ...{ compilers: family?.compilers ?? 0, children: family?.children ?? 0 },
+    gpuUsedMiB: gpus?.reduce((sum, { usedMiB }) => sum + usedMiB, 0),
+  };
+}
+
+export function processOf(survey: Survey, wanted: Wanted): ProbedProcess | undefined {
+  const signs = signsOf(survey, wanted);
+  if (signs === undefined) return undefined;
+  const { usedBytes, limitBytes, oomKills, container } = survey.details.get(wanted.pid)?.memory ?? groupAround(survey);
+  const { presence, exitStatus, residentBytes, children } = signs;
+  return {
+    ...{ pid: wanted.pid, command: commandOf(survey, wanted), presence, ageMs: ageOf(survey, wanted.pid) },
+    ...{ exitStatus, residentBytes, children, container },
+    memory: {
+      ...(usedBytes === undefined ? {} : { usedBytes }),
+      ...(limitBytes === undefined ? {} : { limitBytes }),
+      ...(oomKills === undefined ? {} : { oomKills }),
+    },
+  };
+}
+
+function commandOf({ table, engines }: Survey, { pid, identity }: Wanted): string {
+  return engines.find((one) => one.pid === pid)?.command ?? table.get(pid)?.command ?? identity?.command ?? '';
+}
+
+function ageOf({ table, uptimeMs, tickMs }: Survey, pid: number): number | undefined {
+  const main = table.get(pid);
+  return main === undefined || uptimeMs === 0 ? undefined : Math.max(0, uptimeMs - main.startTicks * tickMs);
+}
+
+/** Of a process that is gone: that of the container that it was in, where that is all there is. */
+function groupAround({ ownMemory }: Survey): MemoryGroup {
+  const isOne = ownMemory.container !== '' || ownMemory.limitBytes !== undefined;
+  return isOne ? ownMemory : { container: '', limitBytes: undefined, usedBytes: undefined, oomKills: undefined };
+}
+
+export function kernelSigns({ kernel, table }: Survey, pid: number): KernelSign[] {
+  const ours = new Set([pid, ...familyOf(table, pid).members.map((member) => member.pid)].filter((one) => one > 0));
+  return kernel.map(({ kind, text, pids }) => ({ kind, text, isOurs: pids.some((one) => ours.has(one)) }));
+}
+
+/** Another engine that listens where this one should; '' = nobody. */
+export function holderOfPort({ listeners, engines, details }: Survey, port: number, pid: number): string {
+  if (port === 0 || pid === 0) return '';
+  const inodes = listeningInodes(listeners, port);
+  const other = engines.find((one) => one.pid !== pid && inodes.some((inode) => details.get(one.pid)?.sockets.has(inode)));
+  return other === undefined ? '' : `pid ${other.pid}`;
+}
