@@ -77,4 +77,5 @@ test.skipIf(!hasSshd)(
     expect(away.json().data.tookMs).toBeLessThan(25_000);
     expect(away.json().data.unseen.join('\n')).toMatch(/gpu-box: it did not answer in \d+ s/);
   },
+  240_000, // a launch and an outage of twenty seconds, over ssh
 );
