@@ -15,6 +15,7 @@ import { AerieError } from '../base/errors.ts';
 import { turnSeed } from '../base/ids.ts';
 import { Parcel } from '../base/parcel.ts';
 import type { Outcome, TurnRequest } from '../engine/dialect.ts';
+import type { Sending } from '../fleet/fleet.ts';
 import type { Lease, PromptKey } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import type { RunSpec } from '../spec/run.ts';
@@ -136,7 +137,12 @@ async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trou
   slot.leave();
   if (outcome.kind === 'abandoned') return LEFT;
   if (outcome.kind === 'lost' && (await wayWasLost(endpoint, drops, context))) return { kind: 'again', afterMs: 0 };
-  const failure = failureOf(outcome);
+  return afterFailure(failureOf(outcome), sending, trouble, context);
+}
+
+function afterFailure(failure: Failure, sending: Sending, trouble: Trouble, context: Conversing): Step {
+  const { fleet } = context;
+  const { endpoint } = sending;
   const isOwn = trouble.note(failure, sending, fleet);
   if (isOwn) context.tally.retried();
   const decision = decideRetry(failure, trouble.history(fleet.deaths), standingOf(endpoint, context), context.random);

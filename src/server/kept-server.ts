@@ -235,7 +235,8 @@ export class KeptServer {
           continue;
         }
         const look = await lookAtHealth(control, dialect, this.name);
-        if (signal.aborted) break;
+        // What it is not asked for any more, its answer does not tell.
+        if (signal.aborted || this.#isOver()) break;
         if (look.isConfiguration && !this.#wasReady) throw wrongCertificate(this.name, baseUrl, look.seen);
         if (look.ready) await this.#becomeReady(baseUrl, control);
         else this.#notReady(look.seen);

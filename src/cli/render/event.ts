@@ -21,22 +21,6 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     }
     case 'partition.budget-reached':
       return `${subject}: budget reached, ${count('spent')} of ${count('budget')} tokens`;
-    case 'machine.away':
-      return `${subject}: out of reach (${String(facts['because'])}); what runs there goes on, and is waited for at most ${formatDuration(Number(facts['patienceMs']))}`;
-    case 'machine.back':
-      return `${subject}: back after ${formatDuration(Number(facts['awayMs']))}`;
-    case 'server.starting':
-      return facts['attach'] === undefined ? `${subject}: starting` : `${subject}: at ${String(facts['attach'])}`;
-    case 'server.waiting':
-      return `${subject}: not ready (${String(facts['seen'])})${facts['patienceMs'] === undefined ? '' : `; waiting at most ${formatDuration(Number(facts['patienceMs']))}`}`;
-    case 'server.ready':
-      return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'] || 'not named')}${renderInexact(facts)}`;
-    case 'server.left-running':
-      return `${subject}: goes on, pid ${String(facts['pid'])}; the next aerie run uses it, aerie server stop ends it`;
-    case 'server.left-out':
-      return `${subject}: left out of this run, ${String(facts['because'])}`;
-    case 'server.lost':
-      return `${subject}: lost (${String(facts['how'])}); requests in flight will be asked again`;
     case 'shard.repaired':
       return `${subject}: cut ${formatBytes(Number(facts['cutBytes']))} that were never committed`;
     case 'shard.sealed':
@@ -68,6 +52,36 @@ export function renderEvent({ kind, subject, facts }: Event): string | undefined
     case 'server.stopped':
     case 'launch.recorded':
       return undefined;
+    default:
+      return renderServer(kind, subject, facts);
+  }
+}
+
+type OfServers =
+  | Parameters<typeof renderLaunch>[0]
+  | 'machine.away'
+  | 'machine.back'
+  | Exclude<`server.${string}` & Event['kind'], 'server.stopped'>;
+
+/** A machine, a server, or one launch of it. */
+function renderServer(kind: OfServers, subject: string, facts: Facts): string | undefined {
+  switch (kind) {
+    case 'machine.away':
+      return `${subject}: out of reach (${String(facts['because'])}); what runs there goes on, and is waited for at most ${formatDuration(Number(facts['patienceMs']))}`;
+    case 'machine.back':
+      return `${subject}: back after ${formatDuration(Number(facts['awayMs']))}`;
+    case 'server.starting':
+      return facts['attach'] === undefined ? `${subject}: starting` : `${subject}: at ${String(facts['attach'])}`;
+    case 'server.waiting':
+      return `${subject}: not ready (${String(facts['seen'])})${facts['patienceMs'] === undefined ? '' : `; waiting at most ${formatDuration(Number(facts['patienceMs']))}`}`;
+    case 'server.ready':
+      return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'] || 'not named')}${renderInexact(facts)}`;
+    case 'server.left-running':
+      return `${subject}: goes on, pid ${String(facts['pid'])}; the next aerie run uses it, aerie server stop ends it`;
+    case 'server.left-out':
+      return `${subject}: left out of this run, ${String(facts['because'])}`;
+    case 'server.lost':
+      return `${subject}: lost (${String(facts['how'])}); requests in flight will be asked again`;
     default:
       return renderLaunch(kind, subject, facts);
   }
