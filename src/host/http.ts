@@ -9,6 +9,9 @@
 import { type Dispatcher, Pool } from 'undici';
 import { systemCodeOf } from '../base/errors.ts';
 import { Parcel } from '../base/parcel.ts';
+import { readAuthorities } from './authorities.ts';
+import { type Proxy, proxyFor } from './proxy-for.ts';
+import { authorization, openTunnel, refusedBy, unreachable } from './proxy-way.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
@@ -38,6 +41,8 @@ export interface HttpClientOptions {
   readonly connections: number;
   /** Sent on every request; never logged. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** A way of our own leads there: no proxy, whatever the environment says. */
+  readonly isDirect?: boolean;
 }
 
 export interface HttpClient {
@@ -52,24 +57,30 @@ export const MOST_REPLY_BYTES = 64 * 2 ** 20;
 /** Without the field a proxy may compress as it likes. */
 const PLAIN = { 'accept-encoding': 'identity' } as const;
 
-export function openHttp({ baseUrl, connections, headers = {} }: HttpClientOptions): HttpClient {
+/** Longer than a handshake over the slowest usable line. */
+const CONNECT_MS = 10_000;
+
+/** `env`: variables that name a proxy or authorities; left out: neither. */
+export function openHttp({ baseUrl, connections, headers = {}, isDirect = false }: HttpClientOptions, env: Env = {}): HttpClient {
   const url = new URL(baseUrl);
-  const basePath = url.pathname.replace(/\/+$/, '');
-  const plain = { ...headers, ...PLAIN };
+  const way = openWay(url, isDirect ? { ...env, ...NO_PROXY } : env);
+  if ('code' in way) return { send: () => Promise.resolve(way), close: () => Promise.resolve() };
+  const basePath = way.pathPrefix + url.pathname.replace(/\/+$/, '');
+  const plain = { ...headers, ...way.headers, ...PLAIN };
   const withJson = { ...plain, 'content-type': 'application/json' };
-  const pool = new Pool(url.origin, {
+  const pool = new Pool(way.origin, {
     connections,
     pipelining: 1, // 1 = one request at a time on a socket; more would queue behind a long answer
     headersTimeout: 0, // a non-streaming answer sends its headers only when it is finished
     bodyTimeout: 0, // the deadline is the caller's
     keepAliveTimeout: 4_000, // shorter than uvicorn's 5 s, so that we close first and never write into a closing socket
-    connect: { timeout: 10_000 },
+    connect: way.connect,
   });
   return {
     send({ method, path, body }, signal) {
       return new Promise((resolve) => {
         if (signal?.aborted) return resolve({ kind: 'aborted' });
-        const exchange = new Exchange(resolve, signal);
+        const exchange = new Exchange(resolve, signal, way.proxy);
         pool.dispatch(
           { method, path: basePath + path, headers: body === undefined ? plain : withJson, body: body ?? null },
           exchange,
@@ -77,15 +88,60 @@ export function openHttp({ baseUrl, connections, headers = {} }: HttpClientOptio
       });
     },
     async close() {
-      await pool.destroy();
+      await Promise.all([pool.destroy(), way.close()]);
     },
   };
 }
+
+type Env = Readonly<Record<string, string | undefined>>;
+const NO_PROXY: Env = { no_proxy: '*' };
+
+/** Where connections lead, and what each request has more for it. */
+interface Way {
+  readonly origin: string;
+  readonly pathPrefix: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connect: NonNullable<Pool.Options['connect']>;
+  /** That is asked for plain http, and answers for itself. */
+  readonly proxy?: Proxy;
+  close(): Promise<void>;
+}
+
+type Unusable = Extract<HttpReply, { kind: 'transport' }>;
+
+function openWay(url: URL, env: Env): Way | Unusable {
+  const choice = proxyFor(url.href, env);
+  if (choice.kind === 'wrong') return { kind: 'transport', code: 'PROXY_WRONG', text: choice.because };
+  const isSecure = url.protocol === 'https:';
+  const through = choice.kind === 'proxy' ? choice.proxy : undefined;
+  const authorities = isSecure || through?.origin.startsWith('https:') ? readAuthorities(env) : ({ kind: 'default' } as const);
+  if (authorities.kind === 'unreadable') return { kind: 'transport', code: 'SSL_CERT_FILE', text: authorities.because };
+  const secureContext = authorities.kind === 'more' ? authorities.context : undefined;
+  const close = () => Promise.resolve();
+  const direct = { timeout: CONNECT_MS, ...(secureContext === undefined ? {} : { secureContext }) };
+  if (through === undefined) return { origin: url.origin, pathPrefix: '', headers: {}, connect: direct, close };
+  if (isSecure) {
+    const tunnel = openTunnel(through, CONNECT_MS, secureContext);
+    return { origin: url.origin, pathPrefix: '', headers: {}, connect: tunnel.connect, close: () => tunnel.close() };
+  }
+  const headers = { host: url.host, ...authorization(through) };
+  return { origin: through.origin, pathPrefix: url.origin, headers, connect: direct, proxy: through, close };
+}
+
+/** Of a connection that did not come about: that to the proxy, where one is asked. */
+const WAY_CODES: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 
 /** One request until its reply, told by undici. Whatever comes after the end is passed over. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #end: (reply: HttpReply) => void;
   readonly #signal: AbortSignal | undefined;
+  readonly #proxy: Proxy | undefined;
   #isOver = false;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
@@ -94,9 +150,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] | undefined;
   #bytes = 0;
 
-  constructor(end: (reply: HttpReply) => void, signal: AbortSignal | undefined) {
+  constructor(end: (reply: HttpReply) => void, signal: AbortSignal | undefined, proxy: Proxy | undefined) {
     this.#end = end;
     this.#signal = signal;
+    this.#proxy = proxy;
     signal?.addEventListener('abort', this);
   }
 
@@ -133,7 +190,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#reply(false);
+    if (this.#proxy !== undefined && this.#status === 407) this.#fail(refusedBy(this.#proxy, 407, 'the server'));
+    else this.#reply(false);
   }
 
   #reply(isCut: boolean): void {
@@ -142,6 +200,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    const isWay = this.#proxy !== undefined && this.#status === 0 && WAY_CODES.has(systemCodeOf(error));
+    this.#fail(isWay ? unreachable(this.#proxy, error) : error);
+  }
+
+  #fail(error: Error): void {
     this.#settle({ kind: 'transport', code: systemCodeOf(error) || 'UNKNOWN', text: error.message });
   }
 

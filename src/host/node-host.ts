@@ -26,5 +26,12 @@ export const systemClock: Clock = {
 export function nodeHost(): Host {
   const rate = Number(process.env['AERIE_CLOCK_RATE'] ?? 1);
   const clock = rate > 0 && rate !== 1 ? scaledClock(systemClock, rate) : systemClock;
-  return { clock, random: Math.random, env: process.env, pid: process.pid, startProcess, openHttp };
+  return {
+    clock,
+    random: Math.random,
+    env: process.env,
+    pid: process.pid,
+    startProcess,
+    openHttp: (options) => openHttp(options, process.env),
+  };
 }

@@ -128,7 +128,7 @@ export interface PortOwner {
 
 /** A way from here to a port of the machine. */
 export interface Reach {
-  /** `http://127.0.0.1:PORT`, a port of this machine; it stays the same when the way is built again after a drop. */
+  /** `http://127.0.0.1:PORT`, a port of this machine (or the address asked for, where the machine is this one); it stays the same when the way is built again after a drop. */
   readonly baseUrl: string;
   /** The way is there now, so that what a request meets is the server's doing. Always true on this machine. */
   isOpen(): boolean;

@@ -31,7 +31,7 @@ export interface KeptServerOptions {
    */
   readonly afterDeath?: 'restart' | 'launch';
   /** The way to a server that is already there, and what the run file says of it. */
-  readonly attach?: { readonly written: string; readonly open: () => Promise<Reach> };
+  readonly attach?: AttachedWay;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
   /** How long the server may be away before the worker gives up. */
@@ -44,6 +44,13 @@ export interface KeptServerOptions {
   readonly onReady: (endpoint: Endpoint) => void;
   readonly host: Host;
   readonly emit: Emit;
+}
+
+export interface AttachedWay {
+  readonly written: string;
+  readonly open: () => Promise<Reach>;
+  /** Another answer than before: another process is there, though it may say the same of itself. '' = not to be told. */
+  readonly whoAnswers?: () => Promise<string>;
 }
 
 export interface Admitted {
@@ -80,6 +87,7 @@ export class KeptServer {
   #contextTokens = 0;
   /** What the server last said of itself. */
   #told: ServerFacts | undefined;
+  #answering = '';
   #started = false;
 
   constructor(options: KeptServerOptions) {
@@ -257,13 +265,17 @@ export class KeptServer {
     if (control.signal.aborted) return;
     if (typeof facts === 'string') return this.#notReady(facts);
     const before = this.#endpoint;
-    if (before?.control !== control.client || JSON.stringify(this.#told) !== JSON.stringify(facts)) {
+    const answering = (await this.#options.attach?.whoAnswers?.()) ?? '';
+    if (control.signal.aborted) return;
+    const isSame = before?.control === control.client && JSON.stringify(this.#told) === JSON.stringify(facts);
+    if (!isSame || answering !== this.#answering) {
       const endpoint = await this.#admit(baseUrl, control, facts);
       const { launch } = endpoint;
       const { model, contextTokens } = facts;
       const ids = sayExactness(endpoint);
       emit({ kind: 'server.ready', subject: this.name, facts: { baseUrl, launch, model, contextTokens, ...ids } });
     }
+    this.#answering = answering;
     this.#wasReady = true;
     this.#lastSeen = '';
     this.#observe({ kind: 'healthy' });

@@ -109,7 +109,7 @@ export async function verifyReady(
   const plan = planOf(basis, record.flags);
   const flags = sentFlags(running.record, dialectOf(server.engine), placeOf(run, server).model);
   const verified = verifyLaunch({ engine: basis.engine, log, server: facts, plan, flags, policy: policy() });
-  emit({ kind: 'launch.verified', subject: server.name, facts: { launch: record.n, ...factsOf(verified) } });
+  emit({ kind: 'launch.verified', subject: server.name, facts: { launch: record.n, ...verifiedFacts(verified) } });
   await launcher.noteReady();
   await tellChange({ run, server, basis, machine, emit }, record, verified);
   const corrected: ServerFacts = {
@@ -137,7 +137,15 @@ async function tellChange(
   emit({ kind: 'launch.compared', subject: server.name, facts });
 }
 
-function factsOf({ kvType, poolTokens, freeAfterGraphsGiB, maxRunningRequests, predicted, warnings }: VerifiedLaunch): Facts {
+/** For events. */
+export function verifiedFacts({
+  kvType,
+  poolTokens,
+  freeAfterGraphsGiB,
+  maxRunningRequests,
+  predicted,
+  warnings,
+}: VerifiedLaunch): Facts {
   return {
     ...{ poolTokens, kvCacheDtype: kvType.type, how: kvType.how, maxRunningRequests },
     ...(freeAfterGraphsGiB === undefined ? {} : { freeAfterGraphsGiB }),

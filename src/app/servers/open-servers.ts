@@ -7,7 +7,6 @@ import { dialectOf } from '../../engine/dialects.ts';
 import { Fleet } from '../../fleet/fleet.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Endpoint } from '../../server/endpoint.ts';
-import type { Reach } from '../../machine/machine.ts';
 import { KeptServer, type KeptServerOptions } from '../../server/kept-server.ts';
 import { launchEmbedded } from '../../server/launch-embedded.ts';
 import type { ModelFile } from '../../server/model-file.ts';
@@ -15,6 +14,7 @@ import type { EngineLauncher } from '../../server/launch/engine-launcher.ts';
 import { type Attachment, MOST_IN_FLIGHT, type PolicyRule, type RunSpec, type ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { admitLaunch } from './admit-launch.ts';
+import { AttachedServer } from './attached-server.ts';
 import { embeddedLaunch, obtainEmbeddedModel } from './embedded-server.ts';
 import type { LaunchBasis } from './launch-basis.ts';
 import { type LaunchedServerOptions, openLauncher, rememberReady, verifyReady } from './launched-server.ts';
@@ -166,12 +166,20 @@ function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptSer
   });
 }
 
-/** A server that is already there: an address, or a port of its machine. */
-function openAttached(server: ServerSpec, attach: Attachment, { context }: Opening, shared: KeptServerOptions): KeptServer {
-  const open = async (): Promise<Reach> => {
-    if (attach.kind === 'port') return await machineOf(server, context).reach(attach.port);
-    const baseUrl = attach.kind === 'url' ? attach.url : '';
-    return { baseUrl, isOpen: () => true, drops: () => 0, close: async () => undefined };
-  };
-  return new KeptServer({ ...shared, attach: { written: attach.written, open } });
+/** A server that is already there. Of engines that have a log, it is found out what it really is. */
+function openAttached(server: ServerSpec, attach: Attachment, opening: Opening, shared: KeptServerOptions): KeptServer {
+  const { run, ledger, context, emit, isAmending, policy, stopping } = opening;
+  const engine = server.engine === 'vllm' ? 'vllm' : 'sglang';
+  const attached = new AttachedServer({ run, server, attach, engine, context, emit, policy, signal: stopping });
+  const open = () => attached.open();
+  if (server.engine !== engine) return new KeptServer({ ...shared, attach: { written: attach.written, open } });
+  return new KeptServer({
+    ...shared,
+    attach: { written: attach.written, open, whoAnswers: () => attached.whoAnswers() },
+    admit: async (told, baseUrl, template) => {
+      const { facts, known } = await attached.verify(told);
+      const admitting = { run, ledger, clock: context.host.clock, emit, isAmending, policy, known, template };
+      return { launch: admitLaunch(server, facts, baseUrl, admitting), facts };
+    },
+  });
 }

@@ -2,7 +2,7 @@
 import type { Event, Facts } from '../../base/events.ts';
 import { formatBytes, formatCount, formatDuration } from '../../base/units.ts';
 import { countOf } from './count-of.ts';
-import { renderLaunch } from './launch-event.ts';
+import { renderAttached, renderLaunch } from './launch-event.ts';
 
 export function renderEvent({ kind, subject, facts }: Event): string | undefined {
   const count = (key: string) => formatCount(Number(facts[key] ?? 0));
@@ -76,6 +76,10 @@ function renderServer(kind: OfServers, subject: string, facts: Facts): string | 
       return `${subject}: not ready (${String(facts['seen'])})${facts['patienceMs'] === undefined ? '' : `; waiting at most ${formatDuration(Number(facts['patienceMs']))}`}`;
     case 'server.ready':
       return `${subject}: ready at ${String(facts['baseUrl'])}, model ${String(facts['model'] || 'not named')}${renderInexact(facts)}`;
+    case 'server.log-found':
+    case 'server.log-missing':
+    case 'server.verified':
+      return renderAttached(kind, subject, facts);
     case 'server.left-running':
       return `${subject}: goes on, pid ${String(facts['pid'])}; the next aerie run uses it, aerie server stop ends it`;
     case 'server.left-out':

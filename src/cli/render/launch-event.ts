@@ -40,6 +40,22 @@ export function renderLaunch(kind: Exclude<LaunchKind, 'launch.recorded'>, subje
   }
 }
 
+/** Of a server that Aerie did not start. */
+export function renderAttached(
+  kind: 'server.log-found' | 'server.log-missing' | 'server.verified',
+  subject: string,
+  facts: Facts,
+): string {
+  const text = (key: string) => String(facts[key] ?? '');
+  if (kind === 'server.verified') return `${subject}: ${describeVerified(facts)}`;
+  if (kind === 'server.log-found') {
+    const deleted = facts['isDeleted'] === true ? ', a file that was deleted' : '';
+    return `${subject}: its log is ${text('log')}${deleted} (${formatCount(Number(facts['lines'] ?? 0))} lines)`;
+  }
+  const lines = [...text('costs').split('\n'), ...text('remedy').split('\n').filter(Boolean)];
+  return [`${subject}: ${text('because')}`, ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
 function describeVerified(facts: Facts): string {
   const parts = [
     `holds ${formatCount(Number(facts['poolTokens'] ?? 0))} tokens`,

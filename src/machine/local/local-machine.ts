@@ -17,7 +17,7 @@ export function localMachine(host: Host): Machine {
     isHere: true,
     home: async () => host.env['HOME'] ?? homedir(),
     reach: async (port, address = '127.0.0.1') => ({
-      baseUrl: `http://${address}:${port}`,
+      baseUrl: `http://${address.includes(':') ? `[${address}]` : address}:${port}`,
       isOpen: () => true,
       drops: () => 0,
       close: async () => undefined,
