@@ -13,6 +13,8 @@ import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { type DoctorCheck, fails, ok } from './doctor/finding.ts';
 import { judgeMemory, judgeNode, judgeOpenFiles, type Needs } from './doctor/judge.ts';
+import { judgeProxy } from './doctor/judge-proxy.ts';
+import { proxyFor } from '../host/proxy-for.ts';
 import { checkDisk } from './doctor/measure-disk.ts';
 import { checkLaunches } from './doctor/measure-launches.ts';
 import { checkEnginePackage, checkModel, checkPip } from './doctor/measure-engine.ts';
@@ -42,6 +44,7 @@ export async function runDoctor({ target = '.' }: DoctorInput, context: Operatio
     judgeMemory(memoryOf()),
     judgeOpenFiles(openFileLimit(), needs),
     ...secretChecks(run, host.env),
+    ...proxyChecks(run, host.env),
   ];
   onNote(`measuring the disk of ${folder} …`);
   checks.push(...(await checkDisk(folder, await nearestExisting(folder), needs, host)));
@@ -99,6 +102,13 @@ function openFileLimit(): number {
   report.excludeNetwork = before;
   const soft = userLimits?.open_files?.soft;
   return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY;
+}
+
+/** Of each server that is already there at an address. */
+function proxyChecks(run: RunSpec | undefined, env: Host['env']): DoctorCheck[] {
+  return (run?.servers ?? []).flatMap(({ name, attach }) =>
+    attach?.kind === 'url' ? judgeProxy(name, attach.url, proxyFor(attach.url, env)) : [],
+  );
 }
 
 function secretChecks(run: RunSpec | undefined, env: Host['env']): DoctorCheck[] {

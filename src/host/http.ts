@@ -10,7 +10,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { systemCodeOf } from '../base/errors.ts';
 import { Parcel } from '../base/parcel.ts';
 import { readAuthorities } from './authorities.ts';
-import { type Proxy, proxyFor } from './proxy-for.ts';
+import { type ProxyAddress, proxyFor } from './proxy-for.ts';
 import { authorization, openTunnel, refusedBy, unreachable } from './proxy-way.ts';
 
 export interface HttpRequest {
@@ -103,7 +103,7 @@ interface Way {
   readonly headers: Readonly<Record<string, string>>;
   readonly connect: NonNullable<Pool.Options['connect']>;
   /** That is asked for plain http, and answers for itself. */
-  readonly proxy?: Proxy;
+  readonly proxy?: ProxyAddress;
   close(): Promise<void>;
 }
 
@@ -141,7 +141,7 @@ const WAY_CODES: ReadonlySet<string> = new Set([
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #end: (reply: HttpReply) => void;
   readonly #signal: AbortSignal | undefined;
-  readonly #proxy: Proxy | undefined;
+  readonly #proxy: ProxyAddress | undefined;
   #isOver = false;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
@@ -150,7 +150,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] | undefined;
   #bytes = 0;
 
-  constructor(end: (reply: HttpReply) => void, signal: AbortSignal | undefined, proxy: Proxy | undefined) {
+  constructor(end: (reply: HttpReply) => void, signal: AbortSignal | undefined, proxy: ProxyAddress | undefined) {
     this.#end = end;
     this.#signal = signal;
     this.#proxy = proxy;

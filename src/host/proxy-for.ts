@@ -3,7 +3,7 @@
  * Promises: never for this machine itself; the name that is shown has no user and no password in it.
  */
 
-export interface Proxy {
+export interface ProxyAddress {
   /** `http://proxy.example:3128`. */
   readonly origin: string;
   /** For people: `proxy.example:3128`. */
@@ -16,7 +16,7 @@ export interface Proxy {
 
 export type ProxyChoice =
   | { readonly kind: 'direct' }
-  | { readonly kind: 'proxy'; readonly proxy: Proxy }
+  | { readonly kind: 'proxy'; readonly proxy: ProxyAddress }
   /** A variable holds what is no proxy that can be used. */
   | { readonly kind: 'wrong'; readonly because: string };
 
@@ -27,7 +27,7 @@ export function proxyFor(address: string, env: Env): ProxyChoice {
   const names = protocol === 'https:' ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY'];
   const variable = names.find((name) => (env[name] ?? '') !== '');
   if (variable === undefined || isOwn(hostname)) return { kind: 'direct' };
-  const except = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
+  const except = env['no_proxy'] || env['NO_PROXY'] || '';
   const ownPort = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
   if (except.split(/[\s,]+/).some((entry) => isExcepted(entry, hostname, ownPort))) return { kind: 'direct' };
   const proxy = parseProxy(env[variable] ?? '', variable);
@@ -53,7 +53,7 @@ function isExcepted(entry: string, hostname: string, port: string): boolean {
 }
 
 /** Without a scheme it is an http proxy, as for curl. */
-function parseProxy(text: string, variable: string): Proxy | undefined {
+function parseProxy(text: string, variable: string): ProxyAddress | undefined {
   const written = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   if (!URL.canParse(written)) return undefined;
   const url = new URL(written);

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Pool } from 'undici';
 import { systemCodeOf } from '../base/errors.ts';
-import type { Proxy } from './proxy-for.ts';
+import type { ProxyAddress } from './proxy-for.ts';
 
 /** A refusal by its status (`PROXY_407`), or that there is no way to the proxy itself (`PROXY_UNREACHABLE`). */
 export class ProxyError extends Error {
@@ -25,7 +25,7 @@ export interface Tunnel {
 }
 
 /** `secureContext`: the authorities that are believed, where they are not Node's own. */
-export function openTunnel(proxy: Proxy, timeoutMs: number, secureContext: SecureContext | undefined): Tunnel {
+export function openTunnel(proxy: ProxyAddress, timeoutMs: number, secureContext: SecureContext | undefined): Tunnel {
   const trusted = secureContext === undefined ? {} : { secureContext };
   const asker = new Pool(proxy.origin, { connect: { timeout: timeoutMs, ...trusted }, headersTimeout: timeoutMs });
   const secure = buildConnector({ timeout: timeoutMs, ...trusted });
@@ -49,16 +49,16 @@ export function openTunnel(proxy: Proxy, timeoutMs: number, secureContext: Secur
   };
 }
 
-export function authorization({ authorization: value }: Proxy): Readonly<Record<string, string>> {
+export function authorization({ authorization: value }: ProxyAddress): Readonly<Record<string, string>> {
   return value === '' ? {} : { 'proxy-authorization': value };
 }
 
-export function refusedBy({ name }: Proxy, status: number, to: string): ProxyError {
+export function refusedBy({ name }: ProxyAddress, status: number, to: string): ProxyError {
   const because = status === 407 ? ': the user and password of the proxy are wrong or missing' : '';
   return new ProxyError(`PROXY_${status}`, `the proxy ${name} answered ${status} to the way to ${to}${because}`);
 }
 
-export function unreachable({ name }: Proxy, thrown: unknown): ProxyError {
+export function unreachable({ name }: ProxyAddress, thrown: unknown): ProxyError {
   const code = systemCodeOf(thrown) || 'UNKNOWN';
   return new ProxyError('PROXY_UNREACHABLE', `the proxy ${name} cannot be reached (${code})`);
 }

@@ -50,6 +50,9 @@ const CERTIFICATE_WORDS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'its certificate is not valid yet',
 };
 
+/** What the environment says of proxies and authorities, and cannot be used. Waiting mends none of it. */
+const WAY_REFUSALS: ReadonlySet<string> = new Set(['PROXY_403', 'PROXY_407', 'PROXY_WRONG', 'SSL_CERT_FILE']);
+
 /** `isConfiguration`: it will not go away by waiting. */
 export interface Look {
   readonly ready: boolean;
@@ -62,6 +65,8 @@ export async function lookAtHealth(control: Control, { healthRequest, isReady }:
   const reply = await ask(control, healthRequest);
   if (reply.kind === 'aborted') return notReady(`health did not answer in ${CONTROL_TIMEOUT_MS / 1000} s`);
   if (reply.kind === 'transport') {
+    if (WAY_REFUSALS.has(reply.code)) throw wrongWay(server, reply.text);
+    if (reply.code.startsWith('PROXY_')) return notReady(reply.text);
     const certificate = CERTIFICATE_WORDS[reply.code];
     if (certificate !== undefined) return { ready: false, seen: `${certificate} (${reply.code})`, isConfiguration: true };
     return notReady(CONNECT_WORDS[reply.code] ?? `health could not be asked: ${reply.code}`);
@@ -83,13 +88,18 @@ export async function readFacts(control: Control, kind: FactsKind): Promise<Serv
   for (const request of dialect.factRequests) {
     const reply = await ask(control, request);
     if (reply.kind === 'aborted') return `${request.path} did not answer in ${CONTROL_TIMEOUT_MS / 1000} s`;
-    if (reply.kind === 'transport') return CONNECT_WORDS[reply.code] ?? `${request.path} could not be asked: ${reply.code}`;
+    if (reply.kind === 'transport') return notAsked(request.path, reply);
     const { status } = reply;
     refuseStatus(request, status, kind.server);
     if (LATER_STATUSES.has(status)) return `${request.path} answered ${status}`;
     replies.push({ status, body: reply.body.take() });
   }
   return dialect.parseFacts(replies, model);
+}
+
+function notAsked(path: string, { code, text }: Extract<HttpReply, { kind: 'transport' }>): string {
+  if (code.startsWith('PROXY_')) return text;
+  return CONNECT_WORDS[code] ?? `${path} could not be asked: ${code}`;
 }
 
 export interface FactsKind {
@@ -139,11 +149,20 @@ function wrongKey(server: string, path: string, status: number): AerieError {
   });
 }
 
+function wrongWay(server: string, seen: string): AerieError {
+  const remedy = seen.startsWith('SSL_CERT_FILE')
+    ? 'Correct SSL_CERT_FILE in the environment, or leave it out.'
+    : 'Correct HTTPS_PROXY or HTTP_PROXY in the environment (http://USER:PASSWORD@HOST:PORT), or write the host of the server into NO_PROXY.';
+  return new AerieError('server.unreachable', `${server} cannot be reached: ${seen}.`, {
+    remedy: `${remedy} Nothing was sent to it.`,
+  });
+}
+
 /** A certificate that this machine does not believe. */
 export function wrongCertificate(server: string, address: string, seen: string): AerieError {
   return new AerieError('server.unreachable', `${server} at ${address} is not to be trusted: ${seen}.`, {
     remedy:
-      'Name the certificate, or that of its authority, in the environment:  NODE_EXTRA_CA_CERTS=/path/ca.pem aerie run …\n' +
+      'Name the certificate, or that of its authority, in the environment:  NODE_EXTRA_CA_CERTS=/path/ca.pem aerie run …  (SSL_CERT_FILE is read too)\n' +
       'or write the host name that the certificate is for. Nothing was sent to it.',
     facts: { attach: address },
   });

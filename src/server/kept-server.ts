@@ -49,6 +49,8 @@ export interface KeptServerOptions {
 export interface AttachedWay {
   readonly written: string;
   readonly open: () => Promise<Reach>;
+  /** A way of our own leads to it, and no proxy. */
+  readonly isDirect?: boolean;
   /** Another answer than before: another process is there, though it may say the same of itself. '' = not to be told. */
   readonly whoAnswers?: () => Promise<string>;
 }
@@ -233,7 +235,7 @@ export class KeptServer {
   async #watch(baseUrl: string, signal: AbortSignal): Promise<void> {
     const { dialect, host, headers } = this.#options;
     const { clock } = host;
-    const control = { client: host.openHttp({ baseUrl, connections: 4, headers }), clock, signal };
+    const control = { client: host.openHttp({ baseUrl, connections: 4, headers, isDirect: this.#isDirect }), clock, signal };
     let pauseMs = LOOK_FIRST_MS;
     try {
       while (!signal.aborted && !this.#isOver()) {
@@ -288,7 +290,7 @@ export class KeptServer {
     const { launch, facts: known } = await admit(facts, baseUrl, template ?? NO_TEMPLATE);
     const isSameClient = before?.control === control.client;
     if (!isSameClient) await this.#closeClients();
-    const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers });
+    const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers, isDirect: this.#isDirect });
     const reach = this.#reach;
     const drops = reach === undefined ? {} : { drops: () => reach.drops() };
     const shared = { server: this.name, dialect, facts: known, launch, turns, control: control.client, ...drops };
@@ -340,6 +342,10 @@ export class KeptServer {
   /** A launch is waited for as long as it makes progress. */
   #waitsAtMost(): { readonly patienceMs?: number } {
     return this.#launchDecides ? {} : { patienceMs: this.#options.patienceMs };
+  }
+
+  get #isDirect(): boolean {
+    return this.#options.attach?.isDirect ?? false;
   }
 
   get #launchDecides(): boolean {

@@ -2,7 +2,7 @@
  * Puts the fake docker on a PATH, with images of its own. What asks it asks a program, as it would the real one; what it is
  * not is said in `fake-docker.mjs`.
  */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { quoteShell } from '../../src/base/quote-shell.ts';
@@ -64,11 +64,17 @@ export function installFakeDocker(
       }
     },
     endAll() {
+      const running = readdirSync(containers).filter((id) => pidOf(join(containers, id)).length > 0);
       for (const pid of pids()) kill(pid);
-      for (const id of readdirSync(containers)) rmSync(join(containers, id, 'started.json'), { force: true });
+      // What stands above a container writes how it ended: nothing is left that still writes.
+      const untilMs = performance.now() + 10_000;
+      const isOver = (id: string) => existsSync(join(stateFolder, `exit-${id}.json`));
+      while (!running.every(isOver) && performance.now() < untilMs) Atomics.wait(CLOCK, 0, 0, 20);
     },
   };
 }
+
+const CLOCK = new Int32Array(new SharedArrayBuffer(4));
 
 function pidOf(container: string): number[] {
   if (!existsSync(join(container, 'started.json')) || existsSync(join(container, 'ended.json'))) return [];

@@ -171,11 +171,11 @@ function openAttached(server: ServerSpec, attach: Attachment, opening: Opening, 
   const { run, ledger, context, emit, isAmending, policy, stopping } = opening;
   const engine = server.engine === 'vllm' ? 'vllm' : 'sglang';
   const attached = new AttachedServer({ run, server, attach, engine, context, emit, policy, signal: stopping });
-  const open = () => attached.open();
-  if (server.engine !== engine) return new KeptServer({ ...shared, attach: { written: attach.written, open } });
+  const way = { written: attach.written, open: () => attached.open(), isDirect: attach.kind !== 'url' };
+  if (server.engine !== engine) return new KeptServer({ ...shared, attach: way });
   return new KeptServer({
     ...shared,
-    attach: { written: attach.written, open, whoAnswers: () => attached.whoAnswers() },
+    attach: { ...way, whoAnswers: () => attached.whoAnswers() },
     admit: async (told, baseUrl, template) => {
       const { facts, known } = await attached.verify(told);
       const admitting = { run, ledger, clock: context.host.clock, emit, isAmending, policy, known, template };
