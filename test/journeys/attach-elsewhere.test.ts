@@ -24,9 +24,9 @@ test.runIf(hasSshd)('ssh://BOX:PORT: its log is found there, and a cut cable cos
   project.rewrite({ attach: `ssh://${sshd.target}:${foreign.port}` }, { 'in-flight': 2 });
   const run = project.start(['run', 'run.yaml'], { env: sshd.env });
   await until(() => project.journal().filter(({ event }) => event === 'answered').length > 2, 60_000);
-  sshd.cable.cut();
+  await sshd.cable.cut();
   await new Promise((resolve) => setTimeout(resolve, 1_000));
-  sshd.cable.mend();
+  await sshd.cable.mend();
   const ended = await run.ended;
   expect(ended.code, ended.stderr).toBe(0);
   expectEachOnce(project, 30);
