@@ -14,6 +14,7 @@ import { readClientCommand } from '../../spec/client-command.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { endNamedHolder } from './make-room.ts';
+import { asLaunchMeets } from './preflight-contained.ts';
 import type { PreflightCheck } from './preflight-input.ts';
 import { policyBeforeLaunch } from './preflight-plan.ts';
 import { portsOf } from './preflight-ports.ts';
@@ -40,12 +41,12 @@ export async function runPreflight(options: LauncherOptions, question: Preflight
   // Where there is a baseline, who holds more than it has been dealt with before.
   if (question.baseline.length === 0) await endNamedHolder(options, question.baseline);
   const plan = options.plan(question.flags);
-  const gpus = await machine.gpus();
   const ports = await Promise.all(
     portsOf(engine, question.effective).map(async (one) => ({ ...one, owner: await machine.portOwner(one.port) })),
   );
   const cache = await hubCacheOf(machine, question.values);
-  const resources = await machine.resources([cache]);
+  const shown = { gpus: await machine.gpus(), resources: await machine.resources([cache]) };
+  const { gpus, resources } = asLaunchMeets(options.place.command, shown);
   const { baseline } = question;
   const { checks } = judgePreflight({
     ...{ engine, flags: question.effective, plan, ports, gpus, resources },
