@@ -6,14 +6,20 @@ import { type Frames, frameFunctions, numbersIn } from './frames.ts';
 import { FIND, TABLE } from './processes-in-sh.ts';
 import { READ_BOOT } from './look-script.ts';
 
-/** `listed`: pids that nvidia-smi names. The leader of a zombie has closed its files; a thread of it may not have. */
-export function renderHolders(listed: readonly number[], nonce: string): string {
+/** `listed`: pids that nvidia-smi names. Where neither it nor the driver is, nobody is looked at. */
+export interface HoldersQuestion {
+  readonly listed: readonly number[];
+  readonly isSmiThere: boolean;
+}
+
+/** The leader of a zombie has closed its files; a thread of it may not have. */
+export function renderHolders({ listed, isSmiThere }: HoldersQuestion, nonce: string): string {
   return [
     frameFunctions(nonce),
     ...[TABLE, FIND],
     READ_BOOT,
     'aerie_say boot "$aerie_boot"',
-    'test ! -e /dev/nvidiactl || aerie_say devices yes',
+    `if test -e /dev/nvidiactl; then aerie_say devices yes; ${isSmiThere ? '' : 'else exit 0; '}fi`,
     'aerie_say namespace "$(readlink /proc/self/ns/pid 2>/dev/null)"',
     'aerie_table',
     'aerie_hidden= aerie_folders= aerie_ended=',

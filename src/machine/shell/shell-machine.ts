@@ -117,7 +117,7 @@ function askSmi(line: Line, args: readonly string[]): Promise<CommandResult> {
 async function lookForHolders(line: Line) {
   const result = await askSmi(line, QUERY_COMPUTE_APPS);
   const listed = listedPids(result);
-  const frames = await ask(line, (nonce) => renderHolders(listed, nonce));
+  const frames = await ask(line, (nonce) => renderHolders({ listed, isSmiThere: result.kind !== 'absent' }, nonce));
   return describeHolders({ result, ...parseHolders(frames, listed) });
 }
 
