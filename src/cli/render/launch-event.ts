@@ -52,7 +52,7 @@ export function renderAttached(
     const deleted = facts['isDeleted'] === true ? ', a file that was deleted' : '';
     return `${subject}: its log is ${text('log')}${deleted} (${formatCount(Number(facts['lines'] ?? 0))} lines)`;
   }
-  const lines = [...text('costs').split('\n'), ...text('remedy').split('\n').filter(Boolean)];
+  const lines = [...text('costs').split('\n'), ...text('remedy').split('\n')].filter(Boolean);
   return [`${subject}: ${text('because')}`, ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
