@@ -17,7 +17,7 @@ import { awayError } from './probe/describe-machine.ts';
 import { type Place, PlaceProbe } from './probe/probe-place.ts';
 import type { EarlyServer, ProbeReport } from './probe/report.ts';
 import type { ProbeWorld } from './probe/server-questions.ts';
-import { closeMachines } from './servers/machine-of.ts';
+import { closeMachines } from './servers/opened-machines.ts';
 
 export interface ProbeInput extends Asked {
   /** Told what is known after the first seconds; called once, unless all is known by then. */

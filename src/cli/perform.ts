@@ -6,7 +6,7 @@
  */
 import { isatty } from 'node:tty';
 import type { OperationContext } from '../app/context.ts';
-import { closeMachines } from '../app/servers/machine-of.ts';
+import { closeMachines } from '../app/servers/opened-machines.ts';
 import { AerieError, bug } from '../base/errors.ts';
 import type { CliContext } from './cli-context.ts';
 import type { Terminal } from './terminal.ts';
