@@ -135,7 +135,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   'ledger.held-elsewhere': {
     means: 'Another worker (or another program) holds this run. One run has one worker; nothing was changed.',
     look: 'The message names the process where it is known; the lock falls with its process, so that process is alive. `fuser RUN-FOLDER/lock.sqlite` finds it.',
-    do: 'Watch it with `aerie status RUN`, or end it with `kill -INT PID`: it drains, commits and ends.',
+    do: 'Watch it with `aerie status RUN`, or end it with `aerie stop RUN`: it drains, commits and ends.',
   },
   'ledger.damaged': {
     means:

@@ -55,7 +55,7 @@ test('a run held by another process is refused with its name and what to type', 
   const error = refusal();
   expect(error.code).toBe('ledger.held-elsewhere');
   expect(error.message).toBe('This run is being worked on by pid 4242 on gpu-box since 2026-01-02T03:04:05.000Z.');
-  expect(error.detail.remedy).toContain('kill -INT 4242');
+  expect(error.detail.remedy).toContain(`aerie stop ${folder}`);
   expect(error.detail.facts).toMatchObject(other);
 });
 

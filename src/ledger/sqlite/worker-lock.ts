@@ -10,8 +10,9 @@
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
+import { quoteShell } from '../../base/quote-shell.ts';
 import { openForWork } from './open-file.ts';
 import { explainSqliteError, isBusy } from './sqlite-error.ts';
 
@@ -85,14 +86,14 @@ function takeLock(path: string, namePath: string): DatabaseSyncInstance {
 function heldElsewhere(path: string, holder: Holder | undefined, cause: unknown): AerieError {
   const who = holder === undefined ? 'a worker that has not written its name' : `pid ${holder.pid} on ${holder.host}`;
   const since = holder === undefined ? '' : ` since ${new Date(holder.startedAt).toISOString()}`;
-  const end = holder === undefined ? `fuser ${path}` : `kill -INT ${holder.pid}`;
+  const end = holder === undefined ? `fuser ${path}` : `aerie stop ${quoteShell(dirname(path))}`;
   const where = holder === undefined ? 'shows who holds it' : `on ${holder.host}: it drains, commits and ends`;
   return new AerieError(
     'ledger.held-elsewhere',
     `This run is being worked on by ${who}${since}.`,
     {
       because: `${path} is locked; the lock falls with its process, so that process is alive`,
-      remedy: `Watch it with: aerie status\nor end it with: ${end}   (${where}), then type the same command.`,
+      remedy: `Watch it with: aerie status ${quoteShell(dirname(path))}\nor end it with: ${end}   (${where}), then type the same command.`,
       facts: holder === undefined ? { path } : { path, pid: holder.pid, host: holder.host, startedAt: holder.startedAt },
     },
     cause,

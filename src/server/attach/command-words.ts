@@ -2,7 +2,7 @@
  * The flags that a running server was started with, from its command line. Pure. Keys stand on command lines: what is one by its name is
  * replaced before anybody sees the flags.
  */
-import { type LaunchFlag, type LaunchFlags, wordsOf, SGLANG_LINE } from '../../engine/launching.ts';
+import type { LaunchFlag, LaunchFlags } from '../../engine/launching.ts';
 
 const SECRET = '[secret]';
 /** `api-key`, `admin-api-key`, `hf-token`, `ssl-keyfile-password`; `max-total-tokens` and `tokenizer` are none. */
@@ -29,11 +29,6 @@ export function flagsOfCommand(words: readonly string[]): LaunchFlags {
 
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
-}
-
-/** For people and records; secrets are left out. */
-export function describeFlags(flags: LaunchFlags): string {
-  return wordsOf(flags, SGLANG_LINE).join(' ');
 }
 
 /** What stands behind the launcher; `--` ends the words of one that wraps another. */
