@@ -102,7 +102,7 @@ class Wire implements SshWire {
     this.#slots.isConnected = false;
     if (end.kind === 'cut') return { kind: 'lost', because: `no answer within ${OPEN_MS / 1000} s`, isConfiguration: false };
     if (end.kind === 'absent') return { kind: 'lost', because: end.because, isConfiguration: true };
-    return { kind: 'lost', ...explainLost(end.stderr, end.code, frame.hasBegun) };
+    return { kind: 'lost', ...explainLost(end.stderr.replace(`${nonce}\n`, ''), end.code, frame.hasBegun) };
   }
 }
 
