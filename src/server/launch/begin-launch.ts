@@ -100,12 +100,14 @@ function bookWith(book: ServerBook, current: LaunchRecord): ServerBook {
  * A launch has a log of its own, so that no line of another is taken for one of it. `.0` is what was there before the first.
  * Throws `server.not-launched` where it cannot be written: a server that cannot be watched is not started.
  */
-async function prepareLog(machine: Machine, logPath: string, n: number): Promise<void> {
-  const log = quoteShell(logPath);
+export async function prepareLog(machine: Machine, logPath: string, n: number): Promise<void> {
+  const [log, aside] = [logPath, `${logPath}.${n}`].map(quoteShell);
   const script = [
     `mkdir -p -- ${quoteShell(dirname(logPath))} || exit`,
-    `if test -e ${log}; then test -f ${log} || { echo 'it is no file' >&2; exit 1; }; mv -f -- ${log} ${quoteShell(`${logPath}.${n}`)} || exit; fi`,
-    `set -C; : >${log}`,
+    `if test -e ${log}; then test -f ${log} || { echo 'it is no file' >&2; exit 1; }`,
+    // Where the answer is lost with the connection it runs again: then the log is the new, empty one, and the old one is aside.
+    `if test -s ${log} || ! test -e ${aside}; then mv -f -- ${log} ${aside} || exit; fi; fi`,
+    `: >>${log}`,
   ].join('\n');
   const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: PREPARE_MS });
   if (result.kind === 'ended' && result.code === 0) return;
