@@ -16,6 +16,8 @@ export interface LaunchPlace {
   readonly where: Where;
   /** As Aerie's sentences name it. */
   readonly machine: string;
+  /** Behind the number of a launch that is said to live: '' here. */
+  readonly on: string;
   /** Of Aerie. */
   readonly env: Readonly<Record<string, string>>;
   /** Of whatever runs beside the server: its cards, and the nvidia-smi that shows them. */
@@ -49,6 +51,7 @@ export async function openPlace(project: Project, where: Where, gpus: number, bo
     return {
       where,
       machine: 'this machine',
+      on: '',
       env: cards,
       cards,
       server: {},
@@ -64,7 +67,7 @@ export async function openPlace(project: Project, where: Where, gpus: number, bo
   if (box.account !== undefined) letInto(project);
   const { target, env } = sshd;
   return {
-    ...{ where, machine: target, env, cards, server: { machine: target }, workFolder: home, sshd },
+    ...{ where, machine: target, on: ` on ${target}`, env, cards, server: { machine: target }, workFolder: home, sshd },
     logPath() {
       const runs = join(home, '.aerie');
       const [run = 'none', ...others] = existsSync(runs) ? readdirSync(runs) : [];

@@ -26,7 +26,7 @@ export function describeHistory(where: Where): void {
       expect(kinds.filter((kind) => kind !== undefined)).toEqual([
         ...['launch 1  ', 'launch 1 is crashed', 'launch 1 ended', 'launch 2 next', 'launch 2  ', 'launch 2 verified'],
       ]);
-      expect(stdout).toContain(`lives      s: launch 2, pid ${pid}, port ${project.port}, log `);
+      expect(stdout).toContain(`lives      s: launch 2${project.place.on}, pid ${pid}, port ${project.port}, log `);
       const { data } = (await project.aerie('status', 'run.yaml', '--json')).json();
       expect(data.history.map(({ kind }: { kind: string }) => kind)).toContain('launch.changed');
       expect(data.living).toMatchObject([{ server: 's', launch: 2, pid, port: project.port }]);

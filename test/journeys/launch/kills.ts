@@ -15,7 +15,7 @@ import {
   neverTwoEngines,
 } from '../../support/launch-history.ts';
 import { describeAt, type Where } from '../../support/launch-place.ts';
-import { type LaunchProject, launchProject } from '../../support/launch-project.ts';
+import { type LaunchProject, launchProject, QUICK_PHASES } from '../../support/launch-project.ts';
 
 /** Answers of some seconds: a kill always finds some in flight. */
 const SLOW = { answerTokens: { kind: 'fixed', tokens: 1500 } };
@@ -40,10 +40,12 @@ const answered = (project: LaunchProject) => project.journal().filter(({ event }
 export function describeKills(where: Where): void {
   describeAt(where, 'Aerie is killed', () => {
     proves('record:exactly-once', 'while it launches, adopts and generates: one engine lives through all of it', async () => {
+      // A look over ssh takes longer, so the load does too: one of them must meet it.
+      const scenario = where === 'here' ? SLOW : { ...SLOW, phases: { ...QUICK_PHASES, 'weight-loading': { seconds: 60 } } };
       const project = await launchProject({
         where,
         prompts: 24,
-        scenario: SLOW,
+        scenario,
         server: { setup: [GATE] },
         run: { sampling: SAMPLING },
       });
@@ -150,7 +152,7 @@ async function hangAndBeKilled(project: LaunchProject) {
   expect(enginesOf(project)).toEqual([hung]);
   const second = project.start('run', 'run.yaml');
   await second.line(/^s: ready at/);
-  await askLookalike(project, { when: { request: 4 }, do: 'die' });
+  await askLookalike(project, { when: { request: 10 }, do: 'die' }); // eight are asked at once
   await second.line(/^s: launch 3 next, with the same flags/);
   second.kill('SIGINT');
   const { code, stderr } = await second.ended;

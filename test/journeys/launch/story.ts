@@ -46,7 +46,9 @@ export function describeStory(where: Where): void {
         const ofFirst = project.journal().filter(({ life }) => life === lives[0]);
         const answered = ofFirst.filter(({ event }) => event === 'answered').length;
         expect(answered).toBeGreaterThan(0);
-        expect(ofFirst.filter(({ event }) => event === 'received').length).toBeGreaterThan(answered + 1); // several were in flight
+        // Several were in flight; over ssh the first long one may have killed it before the next had arrived.
+        const fewest = where === 'here' ? 2 : 1;
+        expect(ofFirst.filter(({ event }) => event === 'received').length).toBeGreaterThanOrEqual(answered + fewest);
 
         expect(eventsOf(project, 'verdict.given').map(({ facts }) => facts)).toMatchObject([
           { launch: 1, state: 'crashed', phase: 'serving', cause: 'runtime-oom-activation' },
@@ -69,7 +71,7 @@ export function describeStory(where: Where): void {
         expect(told.code).toBe(0);
         expect(told.stdout).toMatch(/launch 1 is crashed in serving: .*\(runtime-oom-activation, high\)/);
         expect(told.stdout).toContain('launch 2 next, with max-running-requests default → 256');
-        expect(told.stdout).toContain(`lives      s: launch 2, pid ${project.book().current?.identity?.pid},`);
+        expect(told.stdout).toContain(`lives      s: launch 2${project.place.on}, pid ${project.book().current?.identity?.pid},`);
 
         // A person's edit: another fraction, and more prompts.
         const partitions = [
