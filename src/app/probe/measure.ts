@@ -2,15 +2,12 @@
  * What a probed server holds and which rules it keeps: by its log wherever the line stands, and by its own account. A server that is
  * loading or dead is measured by its log alone; where there is neither, nothing is known and nothing is claimed.
  */
-import { AerieError } from '../../base/errors.ts';
-import type { Plan } from '../../capacity/plan-launch.ts';
 import { findEffectiveKvType } from '../../diagnosis/effective-kv-type.ts';
 import type { LogFacts } from '../../diagnosis/log-facts.ts';
 import { type ServerFacts, UNKNOWN_FACTS } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { formatCount } from '../../base/units.ts';
 import { isKnown, isSameType } from '../../base/element-type.ts';
-import type { LaunchRecord } from '../../server/launch/launch-book.ts';
 import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
 import { checkPolicy, describeRule, isBroken, type PolicyCheck } from '../../spec/policy.ts';
@@ -76,22 +73,10 @@ export function measureServer({ known, engine, log, server, basis }: MeasureInpu
   const { launch } = known ?? {};
   const verified = verifyLaunch({
     ...{ engine, log, server: facts, policy: rules },
-    plan: launch === undefined || basis === undefined ? undefined : planned(basis, launch.flags),
+    plan: launch === undefined || basis === undefined ? undefined : planOf(basis, launch.flags),
     flags: launch === undefined || known === undefined ? {} : sentFlags(launch, dialectOf(engine), known.run.model),
   });
   return { verified, policy: verified.policy.map(tell) };
-}
-
-/** What earlier launches measured may contradict a server that hides what it is; then it is reckoned without them. */
-function planned(basis: LaunchBasis, flags: LaunchRecord['flags']): Plan | undefined {
-  for (const observations of [basis.observations, []]) {
-    try {
-      return planOf({ ...basis, observations }, flags);
-    } catch (thrown) {
-      if (!(thrown instanceof AerieError)) throw thrown;
-    }
-  }
-  return undefined;
 }
 
 function tell(check: PolicyCheck): ProbedRule {

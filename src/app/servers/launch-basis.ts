@@ -2,6 +2,7 @@
  * What the arithmetic needs to know of a launch: the model's shape, the GPU, the engine's version, and what earlier launches
  * measured. Nothing of it is needed to start a server: where it cannot be had, the plan says so and less is predicted.
  */
+import { AerieError } from '../../base/errors.ts';
 import { findGpu, describeGpu } from '../../capacity/gpus.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import type { Gpu } from '../../capacity/gpu.ts';
@@ -62,9 +63,15 @@ export function recoveryBasisOf({ shape, gpu, observations }: LaunchBasis): Reco
   return shape === undefined || gpu === undefined ? undefined : { shape, gpu, observations };
 }
 
-/** undefined where the model or the GPU is not known. */
+/** undefined where the model or the GPU is not known. What earlier launches measured is left out where it contradicts these flags. */
 export function planOf(basis: LaunchBasis, flags: Flags): Plan | undefined {
   const { engine, version, shape, gpu, observations } = basis;
   if (shape === undefined || gpu === undefined) return undefined;
-  return planLaunch({ engine, version, shape, gpu, flags: parseGiven(engine, flags), observations });
+  const launch = { engine, version, shape, gpu, flags: parseGiven(engine, flags) };
+  try {
+    return planLaunch({ ...launch, observations });
+  } catch (thrown) {
+    if (!(thrown instanceof AerieError) || thrown.code !== 'facts.contradict') throw thrown;
+    return planLaunch({ ...launch, observations: [] });
+  }
 }
