@@ -75,6 +75,7 @@ type Step =
 
 const LEFT = { kind: 'left' } as const;
 const MORE = { kind: 'more' } as const;
+const CUT = { kind: 'again', afterMs: 0 } as const;
 
 export async function answerTurn(asked: TurnToAnswer, context: Conversing): Promise<TurnEnd> {
   const { suspects, clock, drain, stop } = context;
@@ -121,7 +122,7 @@ async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trou
   const request = requestOf(asked, answer, endpoint, context.run);
   const tooLong = answer.isBegun ? undefined : await findTooLong(endpoint, request, context);
   if (tooLong !== undefined) return endAt(endpoint, afterLength(tooLong), trouble, context);
-  const drops = endpoint.drops?.() ?? 0;
+  const drops = dropsOf(endpoint);
   const { outcome, sending } = await attempt({ ...key, turn: turns.length }, endpoint, request, context);
   if (outcome.kind === 'completed') {
     const reply = outcome.reply.take();
@@ -136,13 +137,16 @@ async function tryOnce(asked: TurnToAnswer, answer: GrowingAnswer, trouble: Trou
   answer.failed();
   slot.leave();
   if (outcome.kind === 'abandoned') return LEFT;
-  if (outcome.kind === 'lost' && (await wayWasLost(endpoint, drops, context))) return { kind: 'again', afterMs: 0 };
-  return afterFailure(failureOf(outcome), sending, trouble, context);
+  if (await wasCut(outcome, endpoint, drops, context)) return CUT;
+  return afterFailure(outcome, sending, trouble, context);
 }
 
-function afterFailure(failure: Failure, sending: Sending, trouble: Trouble, context: Conversing): Step {
+type Failed = Exclude<Outcome, { kind: 'completed' | 'abandoned' }>;
+
+function afterFailure(outcome: Failed, sending: Sending, trouble: Trouble, context: Conversing): Step {
   const { fleet } = context;
   const { endpoint } = sending;
+  const failure = failureOf(outcome);
   const isOwn = trouble.note(failure, sending, fleet);
   if (isOwn) context.tally.retried();
   const decision = decideRetry(failure, trouble.history(fleet.deaths), standingOf(endpoint, context), context.random);
@@ -152,9 +156,13 @@ function afterFailure(failure: Failure, sending: Sending, trouble: Trouble, cont
 /** The end of ssh is heard a moment after the end of its connections. */
 const WAY_NEWS_MS = 1_000;
 
+function dropsOf({ drops }: Endpoint): number {
+  return drops === undefined ? 0 : drops();
+}
+
 /** The connection to its machine was lost with the answer: a pulled cable says nothing of a prompt, however often it is pulled. */
-async function wayWasLost({ drops }: Endpoint, before: number, { clock, drain }: Conversing): Promise<boolean> {
-  if (drops === undefined) return false;
+async function wasCut({ kind }: Failed, { drops }: Endpoint, before: number, { clock, drain }: Conversing): Promise<boolean> {
+  if (drops === undefined || kind !== 'lost') return false;
   if (drops() === before) await clock.sleep(WAY_NEWS_MS, drain);
   return drops() > before;
 }
@@ -218,7 +226,7 @@ async function askTrial(endpoint: Endpoint, trouble: Trouble, context: Conversin
   return endAt(endpoint, decision, trouble, context);
 }
 
-function failureOf(outcome: Exclude<Outcome, { kind: 'completed' | 'abandoned' }>): Failure {
+function failureOf(outcome: Failed): Failure {
   return {
     outcome: outcome.kind,
     deadline: outcome.kind === 'lost' && outcome.deadline,

@@ -9,7 +9,6 @@
 import { spawn } from 'node:child_process';
 import {
   appendFileSync,
-  closeSync,
   existsSync,
   mkdirSync,
   openSync,
