@@ -1,14 +1,15 @@
 /** A server that somebody else started, and its log: what it really is, what a missing log costs, and that it is never ended. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { proves } from '../proves.ts';
 import { attachProject } from '../support/attach-project.ts';
 import { isAlive, until } from '../support/child-processes.ts';
 import { eventsOf } from '../support/launch-witness.ts';
 import { expectEachOnce } from '../support/lookalike-project.ts';
 import { query } from '../support/run-folder.ts';
 
-test('its log is found, what it holds is known, and it lives on', async () => {
+proves('attach:never-stopped', 'its log is found, what it holds is known, and it lives on', async () => {
   const project = attachProject();
   const foreign = await project.startForeign({
     flags: ['--tp', '8', '--mem-fraction-static', '0.88', '--kv-cache-dtype', 'bf16'],
@@ -25,17 +26,21 @@ test('its log is found, what it holds is known, and it lives on', async () => {
 
 const RULE = { forbid: { 'kv-cache': 'below-16-bit' }, because: 'FP8 KV degrades it', by: 'model owner' };
 
-test('FP8 that only its log gives away breaks the rule: nothing is asked of it, and it lives on', async () => {
-  const project = attachProject();
-  const foreign = await project.startForeign({ scenario: { hidesKvType: true } });
-  project.rewrite({ attach: `http://127.0.0.1:${foreign.port}` }, { policy: [RULE] });
-  const run = await project.aerie(['run', 'run.yaml', '--json']);
-  expect(run.code, run.stderr).toBe(5);
-  expect(run.json().error).toMatchObject({ code: 'policy.broken', message: expect.stringMatching(/KV cache.* 8 bits/) });
-  expect(eventsOf(project, 'server.verified')).toMatchObject([{ kvCacheDtype: 'fp8', how: 'bytes-per-token' }]);
-  expect(project.journal().filter(({ event }) => event === 'received')).toEqual([]);
-  expect(isAlive(foreign.pid())).toBe(true);
-});
+proves(
+  'attach:never-stopped',
+  'FP8 that only its log gives away breaks the rule: nothing is asked of it, and it lives on',
+  async () => {
+    const project = attachProject();
+    const foreign = await project.startForeign({ scenario: { hidesKvType: true } });
+    project.rewrite({ attach: `http://127.0.0.1:${foreign.port}` }, { policy: [RULE] });
+    const run = await project.aerie(['run', 'run.yaml', '--json']);
+    expect(run.code, run.stderr).toBe(5);
+    expect(run.json().error).toMatchObject({ code: 'policy.broken', message: expect.stringMatching(/KV cache.* 8 bits/) });
+    expect(eventsOf(project, 'server.verified')).toMatchObject([{ kvCacheDtype: 'fp8', how: 'bytes-per-token' }]);
+    expect(project.journal().filter(({ event }) => event === 'received')).toEqual([]);
+    expect(isAlive(foreign.pid())).toBe(true);
+  },
+);
 
 test('another server at the same address in mid-run is looked at anew, though it says the same of itself', async () => {
   const project = attachProject(60);
@@ -87,7 +92,11 @@ test('the log of another server is not taken for its own', async () => {
   expect(run.stderr).toContain('policy.broken');
 });
 
-test.each(['SIGINT', 'SIGKILL'] as const)('it lives on after %s to Aerie, and the same command goes on', async (signal) => {
+describe.each(['SIGINT', 'SIGKILL'] as const)('%s to Aerie', (signal) => {
+  proves('attach:never-stopped', 'it lives on, and the same command goes on', () => endAndGoOn(signal));
+});
+
+async function endAndGoOn(signal: 'SIGINT' | 'SIGKILL'): Promise<void> {
   const project = attachProject(20);
   const foreign = await project.startForeign({ scenario: { answerTokens: { kind: 'fixed', tokens: 60 } } });
   project.rewrite({ attach: `http://127.0.0.1:${foreign.port}` }, { 'in-flight': 2 });
@@ -100,7 +109,7 @@ test.each(['SIGINT', 'SIGKILL'] as const)('it lives on after %s to Aerie, and th
   expect(again.code, again.stderr).toBe(0);
   expectEachOnce(project, 20);
   expect(isAlive(foreign.pid())).toBe(true);
-});
+}
 
 test('a locked server: the key is shown nowhere, though its command line and its log have it; a wrong one is said', async () => {
   const key = 'hunter2-hunter2-hunter2';
