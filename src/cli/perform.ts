@@ -5,6 +5,7 @@
  * started in it: nobody is left to see or to stop it. What has no terminal (nohup, a scheduler, --detach) goes on. If committing itself hangs, the process ends ten seconds after the second signal: a kill is always safe.
  */
 import { isatty } from 'node:tty';
+import { setMaxListeners } from 'node:events';
 import type { OperationContext } from '../app/context.ts';
 import { closeMachines } from '../app/servers/opened-machines.ts';
 import { AerieError, bug } from '../base/errors.ts';
@@ -36,6 +37,7 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
   const { json, terminal } = performed;
   const drain = new AbortController();
   const abort = new AbortController();
+  setMaxListeners(0, drain.signal, abort.signal); // every question to a machine listens while it waits
   let hardStop: NodeJS.Timeout | undefined;
   const giveUp = (signal: 'SIGINT' | 'SIGTERM') => {
     if (abort.signal.aborted) return;
