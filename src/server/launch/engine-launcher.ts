@@ -147,9 +147,13 @@ export class EngineLauncher {
   /** It is ready: its launch is remembered as one that came so far. */
   async noteReady(): Promise<void> {
     const { shelf, host } = this.#options;
-    const book = await shelf.read();
-    if (book.current === undefined || book.current.readyAt !== undefined) return;
-    await shelf.write({ ...book, current: { ...book.current, readyAt: host.clock.now() } });
+    await shelf.change((book) => {
+      const { current } = book;
+      // It may be over meanwhile.
+      return current?.readyAt === undefined && current !== undefined
+        ? { ...book, current: { ...current, readyAt: host.clock.now() } }
+        : undefined;
+    });
   }
 
   /** The book without a launch that is not there any more; one that died while nobody watched is judged first. */

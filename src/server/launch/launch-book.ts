@@ -80,24 +80,45 @@ const MOST_BYTES = 32 * 1024 * 1024;
 export interface BookShelf {
   read(): Promise<ServerBook>;
   write(book: ServerBook): Promise<void>;
+  /** For a remark beside others who write: nobody writes between the reading and the writing. undefined: nothing is to be written. */
+  change(edit: (book: ServerBook) => ServerBook | undefined): Promise<void>;
+}
+
+/** The end of a launch and the news that it is ready come from two sides of one process. By the path of the book. */
+const lastWrite = new Map<string, Promise<void>>();
+
+async function inTurn(path: string, work: () => Promise<void>): Promise<void> {
+  const mine = (lastWrite.get(path) ?? Promise.resolve()).then(work);
+  lastWrite.set(
+    path,
+    mine.catch(() => undefined),
+  );
+  await mine;
 }
 
 /** `redact`: a verdict quotes the log, and a log may show a secret. */
 export function openBook(folder: string, server: string, empty: KeptChanges, redact: Redact = (text) => text): BookShelf {
   const path = join(folder, 'servers', `${server}.json`);
+  const read = async (): Promise<ServerBook> => {
+    const text = await readText(path, MOST_BYTES).catch((thrown: unknown) => {
+      if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw thrown;
+    });
+    return text === undefined ? { v: 1, launches: 0, tries: [], isPending: false, kept: empty } : parseBook(text, path);
+  };
+  const write = async (book: ServerBook): Promise<void> => {
+    await ensureFolder(join(folder, 'servers'));
+    const tries = book.tries.slice(-MOST_TRIES).map(withoutSamples);
+    await replaceFile(path, `${redact(JSON.stringify({ ...book, tries }, undefined, 1))}\n`);
+  };
   return {
-    async read() {
-      const text = await readText(path, MOST_BYTES).catch((thrown: unknown) => {
-        if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-        throw thrown;
-      });
-      return text === undefined ? { v: 1, launches: 0, tries: [], isPending: false, kept: empty } : parseBook(text, path);
-    },
-    async write(book) {
-      await ensureFolder(join(folder, 'servers'));
-      const tries = book.tries.slice(-MOST_TRIES).map(withoutSamples);
-      await replaceFile(path, `${redact(JSON.stringify({ ...book, tries }, undefined, 1))}\n`);
-    },
+    read,
+    write: (book) => inTurn(path, () => write(book)),
+    change: (edit) =>
+      inTurn(path, async () => {
+        const edited = edit(await read());
+        if (edited !== undefined) await write(edited);
+      }),
   };
 }
 

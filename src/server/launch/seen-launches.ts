@@ -30,9 +30,8 @@ export async function rememberSeen(
 ): Promise<SeenLaunch | undefined> {
   const before = findBefore(await shelf.read(), record, engine);
   const loaded = before === undefined ? undefined : await withLoad(before, record, { machine, engine });
-  const book = await shelf.read();
   const seen = [...(loaded === undefined ? [] : [loaded]), seenOf(record, verified)].slice(-KEPT);
-  await shelf.write({ ...book, seen });
+  await shelf.change((book) => ({ ...book, seen }));
   return loaded;
 }
 
