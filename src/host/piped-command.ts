@@ -5,7 +5,6 @@
  * Promises: it hears no Ctrl-C of Aerie's terminal; it is over soon after it was heard or given up, and nothing of it holds Aerie
  * back; the answer is a value. Only the program itself is ended: what it has started sees its own pipes close.
  */
-import { execa } from 'execa';
 import { systemCodeOf } from '../base/errors.ts';
 
 export interface PipedRequest {
@@ -33,6 +32,7 @@ const STDERR_CHARACTERS = 1_000_000;
 const LEAVE_MS = 2_000;
 
 export async function runPiped(request: PipedRequest): Promise<PipedEnd> {
+  const { execa } = await import('execa'); // for those who reach another machine
   if (request.signal.aborted) return { kind: 'cut', stderr: '' };
   const child = execa(request.file, [...request.args], {
     env: withoutUndefined(request.env),
