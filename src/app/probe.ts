@@ -48,7 +48,9 @@ export async function runProbe(input: ProbeInput, given: OperationContext): Prom
     return await report(target, places, { context, clock, beganAt });
   } finally {
     over.abort();
-    await Promise.race([closeAll(places, host), clock.sleep(CLOSE_MS)]);
+    const isClosed = new AbortController();
+    await Promise.race([closeAll(places, host), clock.sleep(CLOSE_MS, isClosed.signal)]);
+    isClosed.abort();
   }
 }
 

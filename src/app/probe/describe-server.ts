@@ -67,8 +67,13 @@ async function basisOf(server: ServerProbe, { place, context, clock, within }: D
   const { known } = server.subject;
   if (known?.launch === undefined) return undefined;
   const obtaining = obtainBasis(known.run, known.server, place.place.machine, { ...context, onNote: () => undefined });
-  const late = clock.sleep(Math.max(500, within - clock.elapsed())).then(() => undefined);
-  return Promise.race([obtaining.catch(() => undefined), late]);
+  const isThere = new AbortController();
+  const late = clock.sleep(Math.max(500, within - clock.elapsed()), isThere.signal).then(() => undefined);
+  try {
+    return await Promise.race([obtaining.catch(() => undefined), late]);
+  } finally {
+    isThere.abort(); // else the process waits for the clock
+  }
 }
 
 /** Lines kept of a log with a thousand errors. */
