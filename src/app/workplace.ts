@@ -69,7 +69,7 @@ export async function openWorkplace(job: Job): Promise<Workplace> {
     committer: new Committer({ ledger, shards, clock: host.clock, at, onEvents }),
     enrolments,
     prompts(partition) {
-      const reader = readers.get(partition) ?? openLineReader(join(run.folder, 'prompts', `${partition}.jsonl`));
+      const reader = readers.get(partition) ?? openPrompts(job, partition);
       readers.set(partition, reader);
       return reader;
     },
@@ -81,6 +81,11 @@ export async function openWorkplace(job: Job): Promise<Workplace> {
       await Promise.allSettled(closing);
     },
   };
+}
+
+function openPrompts({ run, ledger }: Job, partition: string): LineReader {
+  const committed = () => ledger.partitions().find(({ name }) => name === partition)?.promptsBytes ?? 0;
+  return openLineReader(join(run.folder, 'prompts', `${partition}.jsonl`), committed);
 }
 
 /** The first thing: shards at what the ledger has, so that a worker that cannot go on has at least mended the folder. */

@@ -9,10 +9,12 @@ import { runs } from '../../test/support/property-runs.ts';
 let folder: string;
 let path: string;
 let reader: LineReader;
+let committed: number;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'aerie-lines-'));
   path = join(folder, 'prompts.jsonl');
-  reader = openLineReader(path);
+  committed = Number.MAX_SAFE_INTEGER;
+  reader = openLineReader(path, () => committed);
 });
 afterEach(async () => {
   await reader.close();
@@ -51,11 +53,20 @@ test('a line that was written after its neighbours were read is read too', async
   expect(await reader.read(4, 4)).toBe('two\n');
 });
 
+test('the torn tail of a killed worker is not kept: it is cut and written anew by another hand', async () => {
+  committed = 4;
+  writeFileSync(path, 'one\n\xff\xff\xff\xff');
+  expect(await reader.read(0, 4)).toBe('one\n');
+  writeFileSync(path, 'one\ntwo\n');
+  committed = 8;
+  expect(await reader.read(4, 4)).toBe('two\n');
+});
+
 test('a file that ends before the line is damage, and one that is not there says so', async () => {
   await expect(reader.read(0, 4)).rejects.toMatchObject({ name: 'AerieError' });
   await reader.close();
   writeFileSync(path, 'one\n');
-  reader = openLineReader(path);
+  reader = openLineReader(path, () => committed);
   await expect(reader.read(0, 9)).rejects.toMatchObject({ code: 'ledger.damaged' });
   expect(await reader.read(0, 4)).toBe('one\n');
 });

@@ -18,14 +18,18 @@ interface Window {
   readonly bytes: Buffer;
 }
 
-/** Opens at the first read: a partition that has nothing to do needs no file. */
-export function openLineReader(path: string): LineReader {
+/**
+ * Opens at the first read: a partition that has nothing to do needs no file. `committedBytes`: what the ledger has of it now. What lies
+ * behind may be the torn tail of a killed worker, and is cut and written anew meanwhile: it is not kept.
+ */
+export function openLineReader(path: string, committedBytes: () => number): LineReader {
   let opening: Promise<FileHandle> | undefined;
   let window: Promise<Window> | undefined;
 
   async function readWindow(offset: number, bytes: number): Promise<Window> {
     opening ??= open(path, 'r');
-    const buffer = Buffer.allocUnsafe(Math.max(WINDOW_BYTES, bytes));
+    const committed = Math.max(0, committedBytes() - offset);
+    const buffer = Buffer.allocUnsafe(Math.max(Math.min(WINDOW_BYTES, committed), bytes));
     const { bytesRead } = await (await opening).read(buffer, 0, buffer.length, offset);
     return { offset, bytes: buffer.subarray(0, bytesRead) };
   }
