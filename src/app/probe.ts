@@ -12,11 +12,11 @@ import type { MachineSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { chooseTarget, type ProbeInput as Asked, type Target } from './probe/choose-target.ts';
 import { earlyServer, probedServer } from './probe/describe-server.ts';
-import { openMachine } from './probe/open-machine.ts';
 import { awayError } from './probe/describe-machine.ts';
 import { type Place, PlaceProbe } from './probe/probe-place.ts';
 import type { EarlyServer, ProbeReport } from './probe/report.ts';
 import type { ProbeWorld } from './probe/server-questions.ts';
+import { machineOn } from './servers/machine-of.ts';
 import { closeMachines } from './servers/opened-machines.ts';
 
 export interface ProbeInput extends Asked {
@@ -79,11 +79,11 @@ function placesOf({ subjects, searched, headers, redact }: Target, context: Oper
   const keys = new Map<string, MachineSpec | undefined>();
   for (const { machine } of subjects) keys.set(machine?.ssh ?? '', machine);
   const places = [...keys].map(([key, spec]): Place => {
-    const machine: Machine = openMachine(spec, context);
+    const machine: Machine = machineOn(spec, context);
     return { machine, subjects: subjects.filter((one) => (one.machine?.ssh ?? '') === key), isSearched: false, headers, redact };
   });
   if (searched === undefined) return places;
-  return [...places, { machine: openMachine(searched, context), subjects: [], isSearched: true, headers, redact }];
+  return [...places, { machine: machineOn(searched, context), subjects: [], isSearched: true, headers, redact }];
 }
 
 async function report(

@@ -2,6 +2,7 @@
  * Which proxy requests to an address go through, by the variables that every other program reads. Pure.
  * Promises: never for this machine itself; the name that is shown has no user and no password in it.
  */
+import { isLoopback } from '../base/loopback.ts';
 
 export interface ProxyAddress {
   /** `http://proxy.example:3128`. */
@@ -26,20 +27,13 @@ export function proxyFor(address: string, env: Env): ProxyChoice {
   const { protocol, hostname, port } = new URL(address);
   const names = protocol === 'https:' ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY'];
   const variable = names.find((name) => (env[name] ?? '') !== '');
-  if (variable === undefined || isOwn(hostname)) return { kind: 'direct' };
+  if (variable === undefined || isLoopback(hostname)) return { kind: 'direct' };
   const except = env['no_proxy'] || env['NO_PROXY'] || '';
   const ownPort = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
   if (except.split(/[\s,]+/).some((entry) => isExcepted(entry, hostname, ownPort))) return { kind: 'direct' };
   const proxy = parseProxy(env[variable] ?? '', variable);
   if (proxy !== undefined) return { kind: 'proxy', proxy };
   return { kind: 'wrong', because: `${variable} is no http:// or https:// address of a proxy` };
-}
-
-/** As a URL writes it. */
-export function isOwn(hostname: string): boolean {
-  return (
-    hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
-  );
 }
 
 /** `example.com`, `.example.com` and `*.example.com` mean the host and all below it; a port binds the entry to it; `*` means all. */

@@ -2,6 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
+import { isLoopback } from '../../base/loopback.ts';
 import { openRedactor, type Redact } from '../../base/redact.ts';
 import { redactShapes } from '../../base/redact-shapes.ts';
 import type { Host } from '../../host/host.ts';
@@ -158,9 +159,9 @@ export function ofUrl(url: string, isElsewhere: boolean): Pick<Subject, 'url' | 
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) throw wrongUrl(url);
   const port = Number(parsed.port) || (parsed.protocol === 'https:' ? 443 : 80);
-  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(parsed.hostname);
-  if (isElsewhere && isLoopback) return { url: '', port, address: '' };
-  return { url, port: isLoopback ? port : 0, address: '' };
+  const isThere = isLoopback(parsed.hostname);
+  if (isElsewhere && isThere) return { url: '', port, address: '' };
+  return { url, port: isThere ? port : 0, address: '' };
 }
 
 /** What ssh could take for an option is no name. */

@@ -8,6 +8,7 @@ import { dialectOf } from '../../engine/dialects.ts';
 import type { Clock, Host } from '../../host/host.ts';
 import type { HttpClient } from '../../host/http.ts';
 import type { Machine, Reach } from '../../machine/machine.ts';
+import { untilOpen } from '../../machine/until-open.ts';
 import {
   type AskedHealth,
   type AskedServer,
@@ -42,7 +43,6 @@ export interface Address {
 const LAST_READING_MS = 2_500;
 /** A way through ssh takes as long as a login. */
 const WAY_MS = 8_000;
-const WAY_EVERY_MS = 50;
 /** Health, accounts and counters side by side, the late ones too. */
 const CONNECTIONS = 12;
 
@@ -92,12 +92,12 @@ export class ServerQuestions {
   async #untilOpen(reach: Reach, port: number): Promise<boolean> {
     const { clock, signal, endsAt } = this.#world;
     const until = Math.min(clock.elapsed() + WAY_MS, endsAt - LAST_READING_MS);
-    while (!reach.isOpen() && clock.elapsed() < until && !signal.aborted) await clock.sleep(WAY_EVERY_MS, signal);
-    if (!reach.isOpen())
+    const isOpen = await untilOpen(reach, clock, until, signal);
+    if (!isOpen)
       this.unseen.push(
         `health: no way to port ${port} of ${this.#machine.name} came about. Does its sshd allow it (AllowTcpForwarding)?`,
       );
-    return reach.isOpen();
+    return isOpen;
   }
 
   #askHealth(asked: AskedServer): void {

@@ -1,5 +1,6 @@
 /** The three kinds of `attach:`: the way to the server, where its log may be, and who answers there. */
 import { AerieError } from '../../base/errors.ts';
+import { isLoopback } from '../../base/loopback.ts';
 import type { Happening } from '../../base/events.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import { portIn } from '../../engine/launching.ts';
@@ -87,13 +88,6 @@ export function logPlaceOf({ server, attach }: Pick<AttachmentOptions, 'server' 
       `Where you reach it by ssh, write attach: ssh://BOX:${port === '' ? 'PORT' : port} instead, or machine: BOX beside it.`,
     );
   return { port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
-}
-
-/** As a URL writes them. */
-export function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
-  );
 }
 
 /** The process that listens, or the start of the container. */

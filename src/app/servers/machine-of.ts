@@ -5,7 +5,7 @@
 import { localMachine } from '../../machine/local/local-machine.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { openSshMachine } from '../../machine/ssh/open-ssh-machine.ts';
-import type { ServerSpec } from '../../spec/run.ts';
+import type { MachineSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { openOnce } from './opened-machines.ts';
 
@@ -14,9 +14,14 @@ const PATIENCE_MS = 30_000;
 
 /** `patienceMs`: how long it may be out of reach before a question throws `machine.unreachable`. */
 export function machineOf(server: ServerSpec, context: OperationContext, patienceMs = PATIENCE_MS): Machine {
-  const { host, lab } = context;
+  const { lab } = context;
   if (lab !== undefined) return lab.machineOf(server);
-  return server.machine === undefined ? localMachine(host) : machineAt(server.machine.ssh, context, patienceMs);
+  return machineOn(server.machine, context, patienceMs);
+}
+
+/** undefined: this machine. */
+export function machineOn(spec: MachineSpec | undefined, context: OperationContext, patienceMs = PATIENCE_MS): Machine {
+  return spec === undefined ? localMachine(context.host) : machineAt(spec.ssh, context, patienceMs);
 }
 
 /** The host of which the server's machine is a container; undefined: the run file names none. */
@@ -26,6 +31,6 @@ export function outerMachineOf(server: ServerSpec, context: OperationContext, pa
 }
 
 /** `target`: what ssh is given. Who is asked to stop waits for nothing any more. */
-export function machineAt(target: string, { host, drain }: OperationContext, patienceMs = PATIENCE_MS): Machine {
+function machineAt(target: string, { host, drain }: OperationContext, patienceMs = PATIENCE_MS): Machine {
   return openOnce(host, `${target} ${patienceMs}`, () => openSshMachine({ target, host, patienceMs, signal: drain }));
 }

@@ -5,6 +5,7 @@
 import { AerieError } from '../../base/errors.ts';
 import { formatDuration } from '../../base/units.ts';
 import { insideOf } from '../../machine/contained/inside.ts';
+import { untilOpen } from '../../machine/until-open.ts';
 import type { GpuReading } from '../../machine/machine.ts';
 import { describeHolders } from '../describe-holders.ts';
 import { awaitMemory } from '../gpu-memory.ts';
@@ -82,15 +83,12 @@ function describeZombies(count: number, { parent, parentCommand }: LeftMember): 
 async function abortRequests({ dialect, host, headers, machine }: RoomOptions, port: number, signal: AbortSignal): Promise<void> {
   if (dialect.name !== 'sglang') return;
   const reach = await machine.reach(port);
-  while (!reach.isOpen() && !signal.aborted) await host.clock.sleep(OPEN_LOOK_MS, signal);
+  await untilOpen(reach, host.clock, Number.POSITIVE_INFINITY, signal);
   const client = host.openHttp({ baseUrl: reach.baseUrl, connections: 1, headers });
   await client.send({ method: 'POST', path: '/abort_request', body: JSON.stringify({ rid: '', abort_all: true }) }, signal);
   await client.close();
   await reach.close();
 }
-
-/** A way over ssh is there after some hundred milliseconds. */
-const OPEN_LOOK_MS = 50;
 
 /** Throws `server.gave-up` where others hold the memory for longer than the run's patience. */
 export async function awaitFreeMemory(options: RoomOptions, baseline: readonly GpuReading[], marker?: string): Promise<void> {

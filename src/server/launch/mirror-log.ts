@@ -12,7 +12,7 @@
  */
 import { open, rename, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AerieError, systemCodeOf } from '../../base/errors.ts';
+import { isOutOfReach, systemCodeOf } from '../../base/errors.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { replaceFile } from '../../shard/durable-file.ts';
 import { ensureFolder } from '../../shard/durable-folder.ts';
@@ -65,7 +65,7 @@ export class LogMirror {
     } catch (thrown) {
       this.#size = undefined; // part of it may have been written
       // A machine that is out of reach is told by whoever watches it.
-      if (!(thrown instanceof AerieError && thrown.code === 'machine.unreachable')) this.#say(thrown);
+      if (!isOutOfReach(thrown)) this.#say(thrown);
     }
   }
 

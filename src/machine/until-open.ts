@@ -1,0 +1,16 @@
+/** Waits for a way to another machine: one over ssh is there after some hundred milliseconds. */
+import type { Clock } from '../host/host.ts';
+import type { Reach } from './machine.ts';
+
+const LOOK_EVERY_MS = 50;
+
+/** False: the signal aborted, or the time of the clock was over, before. */
+export async function untilOpen(
+  reach: Pick<Reach, 'isOpen'>,
+  clock: Clock,
+  untilMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  while (!reach.isOpen() && clock.elapsed() < untilMs && !signal.aborted) await clock.sleep(LOOK_EVERY_MS, signal);
+  return reach.isOpen();
+}
