@@ -22,6 +22,14 @@ test('a session whose leader lives and does not carry the marker is somebody’s
   expect(pids([{ ...terminal, hasEnded: true }, carrier, row(11, { session: 5 })])).toEqual([5, 10, 11]);
 });
 
+test('session 0 is none: all that came into a container or sandbox from outside show it', () => {
+  const init = row(1, { parent: 0, session: 0 });
+  const carrier = row(10, { session: 0, carriesMarker: true });
+  const stranger = row(11, { session: 0 });
+  expect(pids([init, carrier, stranger, row(12, { session: 0, parent: 10 })])).toEqual([10, 12]);
+  expect(pids([init, row(10, { session: 0 }), stranger], 10)).toEqual([10]);
+});
+
 test('nobody descends from a younger process: its pid was given anew', () => {
   expect(pids([row(10, { startTicks: 100 }), row(11, { parent: 10, startTicks: 50 })], 10)).toEqual([10]);
 });
@@ -30,7 +38,7 @@ test('without marker and main there is no family; more processes never take one 
   const any = fc.record({
     pid: fc.integer({ min: 2, max: 30 }),
     parent: fc.integer({ min: 1, max: 30 }),
-    session: fc.integer({ min: 1, max: 30 }),
+    session: fc.integer({ min: 0, max: 30 }),
     startTicks: fc.integer({ min: 0, max: 100 }),
     carriesMarker: fc.constant(false),
     hasEnded: fc.boolean(),
@@ -47,7 +55,10 @@ test('without marker and main there is no family; more processes never take one 
         for (const member of family) {
           const isExplained =
             member.pid === main ||
-            family.some((other) => other !== member && (other.pid === member.parent || other.session === member.session));
+            family.some(
+              (other) =>
+                other !== member && (other.pid === member.parent || (other.session === member.session && member.session !== 0)),
+            );
           expect(isExplained).toBe(true);
         }
       },

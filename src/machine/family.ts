@@ -7,6 +7,7 @@
 export interface ProcessRow {
   readonly pid: number;
   readonly parent: number;
+  /** 0: its leader is outside this pid namespace, as of all that a container or sandbox was entered with. */
   readonly session: number;
   readonly startTicks: number;
   readonly carriesMarker: boolean;
@@ -19,8 +20,8 @@ export function findFamily<Row extends ProcessRow>(rows: readonly Row[], main: n
   const byPid = new Map(rows.map((row) => [row.pid, row]));
   const seeds = rows.filter((row) => row.carriesMarker || row.pid === main);
   // Each launch is started in a session of its own, so who carries the marker is in that one or in one made below it. One whose
-  // leader lives and does not carry it is somebody's terminal.
-  const ofSeeds = seeds.map(({ session }) => session);
+  // leader lives and does not carry it is somebody's terminal, and 0 is no session: those who show it have nothing in common.
+  const ofSeeds = seeds.map(({ session }) => session).filter((session) => session !== 0);
   const sessions = new Set(
     ofSeeds.filter((session) => {
       const leader = byPid.get(session);

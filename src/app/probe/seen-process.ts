@@ -1,5 +1,5 @@
 /** What a survey shows of the process of one server. Pure. */
-import type { ProcessSigns } from '../../diagnosis/live/look.ts';
+import type { Health, ProcessSigns } from '../../diagnosis/live/look.ts';
 import type { KernelSign } from '../../diagnosis/probe/evidence.ts';
 import { listeningInodes } from '../../machine/listeners.ts';
 import type { ProcessIdentity } from '../../machine/machine.ts';
@@ -20,6 +20,22 @@ export const NOBODY: ProcessSigns = {
   ...{ presence: 'gone', exitStatus: undefined, residentBytes: undefined, readBytes: undefined, gpuUsedMiB: undefined },
   ...{ compilers: 0, children: 0 },
 };
+
+/**
+ * Whether no process is the one that wrote the log of an engine. A closed port tells it where the process could be out of sight, in
+ * the sibling of a container: but only of a server that had opened it, and only where somebody said that the port is its own.
+ */
+export function isNobody(seen: {
+  /** Every process of the machine, and not only those of a container. */
+  readonly seesAll: boolean;
+  readonly health: Health['kind'] | undefined;
+  readonly isPortTold: boolean;
+  readonly wasReady: boolean;
+}): boolean {
+  const { seesAll, health, isPortTold, wasReady } = seen;
+  if (health === 'http' || health === 'timeout') return false;
+  return seesAll || (health === 'refused' && isPortTold && wasReady);
+}
 
 export function isThere({ table, bootId }: Survey, { pid, identity }: Wanted): boolean {
   if (identity === undefined) return table.has(pid);

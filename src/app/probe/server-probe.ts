@@ -12,7 +12,7 @@ import type { Survey, SurveyedLog } from '../../machine/survey/survey.ts';
 import { checkRemedy } from '../check-remedy.ts';
 import type { LogReading } from './log-reading.ts';
 import type { ProbedProcess } from './report.ts';
-import { holderOfPort, kernelSigns, NOBODY, processOf, signsOf, type Wanted } from './seen-process.ts';
+import { holderOfPort, isNobody, kernelSigns, NOBODY, processOf, signsOf, type Wanted } from './seen-process.ts';
 import { type Address, type ProbeWorld, ServerQuestions } from './server-questions.ts';
 import type { Subject } from './subject.ts';
 
@@ -116,12 +116,12 @@ export class ServerProbe {
     return signsOf(survey, this.#wanted(survey));
   }
 
-  /** An engine wrote the log, all processes of the machine can be seen, and none of them is it. */
   #isNobody({ seesAll }: Survey): boolean {
+    const account = this.log?.account();
     const isItsMachine = this.#at.url === '' || this.#at.port !== 0;
-    const kind = this.questions.health?.health.kind;
-    const isAnswered = kind === 'http' || kind === 'timeout';
-    return seesAll && isItsMachine && !isAnswered && this.log !== undefined && this.log.account().recognised > 0;
+    const health = this.questions.health?.health.kind;
+    if (account === undefined || account.recognised === 0 || !isItsMachine) return false;
+    return isNobody({ seesAll, health, isPortTold: this.subject.port !== 0, wasReady: account.ready !== undefined });
   }
 
   get process(): ProbedProcess | undefined {

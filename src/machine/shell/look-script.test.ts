@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeBarePath, shellsHere } from '../../../test/support/shells.ts';
 import { parseFrames, renderNonce } from './frames.ts';
-import { parseCarriers, parseLook, renderLook } from './look-script.ts';
+import { AROUND, parseCarriers, parseLook, renderLook } from './look-script.ts';
 
 const NONCE = renderNonce(new Uint8Array([1, 2, 3, 4, 5]));
 const SECRET = 'hf_secret-of-another-process';
@@ -51,6 +51,16 @@ describe.runIf(process.platform === 'linux').each(shellsHere())('%s', (_, [file 
       expect(stdout.toString('latin1')).not.toContain(SECRET);
     },
   );
+
+  test('around a process: its session and who descends from it, and session 0 is none', () => {
+    const around = (rows: string, pid: number) => {
+      const script = `${AROUND}\naerie_rows='${rows}'\naerie_around ${pid}\necho $aerie_in`;
+      return spawnSync(file, [...args, '-c', script], { encoding: 'utf8' }).stdout.trim();
+    };
+    const rows = '1:0:0:S 10:1:0:S 11:1:0:S 12:10:0:S 20:1:20:S 21:1:20:S 22:21:22:S 23:1:23:S';
+    expect(around(rows, 10)).toBe('10 12');
+    expect(around(rows, 20)).toBe('20 21 22');
+  });
 });
 
 test('a machine without /proc, and one whose table could not be read, know of nobody: not that nobody is there', () => {

@@ -59,14 +59,14 @@ function renderStatus(path: string): string {
   return `if test -f ${file}; then aerie_say status "$(head -c 20 2>/dev/null <${file})"; fi`;
 }
 
-/** `aerie_around PID…` sets aerie_in to these, all in their sessions, and all who descend from one of them. */
-const AROUND = `
+/** `aerie_around PID…` sets aerie_in to these, all in their sessions (0 is none: see `family.ts`), and all who descend from one. */
+export const AROUND = `
 aerie_around() {
   aerie_in=" $* " aerie_sessions=' ' aerie_grew=yes
   for aerie_row in $aerie_rows; do
     case $aerie_in in *" \${aerie_row%%:*} "*) ;; *) continue ;; esac
     aerie_row=\${aerie_row%:*}
-    aerie_sessions="$aerie_sessions\${aerie_row##*:} "
+    case $aerie_row in *:0) ;; *) aerie_sessions="$aerie_sessions\${aerie_row##*:} " ;; esac
   done
   while test -n "$aerie_grew"; do
     aerie_grew=
