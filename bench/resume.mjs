@@ -8,19 +8,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { ShardSet } from '../dist/generation/shard-set.js';
 import { enrolPartition } from '../dist/generation/enrol.js';
+import { ShardSet } from '../dist/generation/shard-set.js';
 import { nodeHost } from '../dist/host/node-host.js';
 import { openSqliteLedger } from '../dist/ledger/sqlite/open-ledger.js';
 import { LineBuffer } from '../dist/shard/line-buffer.js';
 import { renderRecord } from '../dist/shard/render-record.js';
 import { identityOf } from '../dist/spec/identity.js';
 import { readRunFile } from '../dist/spec/read-run-file.js';
-import { readFile, mkdir } from 'node:fs/promises';
 import { load, machine, withRange } from './statistics.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));

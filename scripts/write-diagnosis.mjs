@@ -5,8 +5,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { diagnoseServers } from '../dist/diagnosis/diagnose.js';
-import { CarriedLog } from '../dist/diagnosis/split-carriers.js';
 import { FAMILIES } from '../dist/diagnosis/rules/all.js';
+import { CarriedLog } from '../dist/diagnosis/split-carriers.js';
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url));
 const corpus = fileURLToPath(new URL('../test/corpus/', import.meta.url));

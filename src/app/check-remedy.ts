@@ -2,6 +2,8 @@
  * A remedy of `diagnose`, asked of the capacity model: would the server live with that flag? Pure. Only where the log itself
  * holds what that takes (the flags, a model whose shape is known, memory measured before the load); else nothing is said.
  */
+
+import { formatCount } from '../base/units.ts';
 import { describeGpu } from '../capacity/gpus.ts';
 import { findKnownModel, type KnownModel } from '../capacity/known-models.ts';
 import { planLaunch } from '../capacity/plan-launch.ts';
@@ -9,7 +11,6 @@ import type { Prediction } from '../capacity/prediction.ts';
 import { readModelConfig } from '../capacity/read-model-config.ts';
 import type { LogFacts } from '../diagnosis/log-facts.ts';
 import type { Remedy } from '../diagnosis/verdict.ts';
-import { formatCount } from '../base/units.ts';
 import { modelOf, observeLog, wordsOfLog } from './plan/observe.ts';
 
 /** GiB of a card that are gone before the weights: context, kernels, communication (1.2 to 1.5 in public logs). */

@@ -1,9 +1,9 @@
 /** `aerie check`: the acceptance test of a run's records. Reads only. */
 import { AerieError } from '../base/errors.ts';
 import { formatCount } from '../base/units.ts';
-import { readText } from '../host/read-text.ts';
-import { checkRun, type CheckResult, hasErrors } from '../delivery/check-run.ts';
+import { type CheckResult, checkRun, hasErrors } from '../delivery/check-run.ts';
 import { type BenchmarkPrompts, indexBenchmarks, parseBenchmarks } from '../delivery/findings/benchmark-overlap.ts';
+import { readText } from '../host/read-text.ts';
 import type { OperationContext } from './context.ts';
 import { openRunDecoder } from './keep-tokenizer.ts';
 import { checkFactsOf, openForReading, readLiveValues } from './read-run.ts';

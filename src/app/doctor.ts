@@ -9,15 +9,15 @@ import { join, resolve } from 'node:path';
 import { AerieError } from '../base/errors.ts';
 import { nearestExisting } from '../host/find-mount.ts';
 import type { Host } from '../host/host.ts';
+import { proxyFor } from '../host/proxy-for.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { type DoctorCheck, fails, ok } from './doctor/finding.ts';
 import { judgeMemory, judgeNode, judgeOpenFiles, type Needs } from './doctor/judge.ts';
 import { judgeProxy } from './doctor/judge-proxy.ts';
-import { proxyFor } from '../host/proxy-for.ts';
 import { checkDisk } from './doctor/measure-disk.ts';
-import { checkLaunches } from './doctor/measure-launches.ts';
 import { checkEnginePackage, checkModel, checkPip } from './doctor/measure-engine.ts';
+import { checkLaunches } from './doctor/measure-launches.ts';
 import { findRun } from './find-run.ts';
 
 export interface DoctorInput {

@@ -1,7 +1,7 @@
 /** `aerie export`: a run's live records as files that a trainer reads. The run itself is only read. */
 import { join, resolve } from 'node:path';
 import { AerieError } from '../base/errors.ts';
-import { countsLine, exportNotes, type ExportResult } from '../delivery/export-manifest.ts';
+import { countsLine, type ExportResult, exportNotes } from '../delivery/export-manifest.ts';
 import { exportRun } from '../delivery/export-run.ts';
 import { EXPORT_TARGETS, type ExportTarget } from '../delivery/export-targets.ts';
 import { FINDING_CODES, type FindingCode } from '../delivery/findings/codes.ts';

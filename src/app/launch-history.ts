@@ -1,7 +1,8 @@
 /** What happened to the servers that Aerie launches: every launch, verdict, change and rule, from the ledger's events; and what lives now. */
+
+import { isOutOfReach } from '../base/errors.ts';
 import type { Event, EventKind } from '../base/events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { isOutOfReach } from '../base/errors.ts';
 import type { Machine, ProcessIdentity } from '../machine/machine.ts';
 import { type LaunchRecord, openBook } from '../server/launch/launch-book.ts';
 import { NOTHING_KEPT } from '../server/recovery/kept-changes.ts';

@@ -10,7 +10,7 @@ import type { Event, Happening } from '../base/events.ts';
 import { openSqliteLedger } from '../ledger/sqlite/open-ledger.ts';
 import { type HeldRun, holdRun } from '../ledger/sqlite/worker-lock.ts';
 import { openRunLog } from '../observe/run-log.ts';
-import { readRule, type RuleWords, writeRule } from '../spec/read-rule.ts';
+import { type RuleWords, readRule, writeRule } from '../spec/read-rule.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { askWorker } from './control.ts';

@@ -2,8 +2,8 @@
 import { AerieError } from '../base/errors.ts';
 import type { Host } from '../host/host.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { PolicyRule, RunSpec } from '../spec/run.ts';
 import { renderCanonical } from '../spec/identity.ts';
+import type { PolicyRule, RunSpec } from '../spec/run.ts';
 import { openForReading } from './read-run.ts';
 
 /** A rule that stands in both counts once. */

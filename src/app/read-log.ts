@@ -2,8 +2,9 @@
  * Lines of a server's log in bounded memory. Progress bars split at their carriage returns; bytes that are no UTF-8 become U+FFFD, for
  * a log is read and not kept. On failure: `log.unreadable`.
  */
+
+import { type LogFacts, LogFactsReader, type LoggedEngine } from '../diagnosis/log-facts.ts';
 import { splitLog } from '../engine/log-envelope.ts';
-import { LogFactsReader, type LogFacts, type LoggedEngine } from '../diagnosis/log-facts.ts';
 import { openLog } from './open-log.ts';
 
 /** The longest line with facts is SGLang's list of its flags, tens of KB; what is longer is cut into lines of this length. */

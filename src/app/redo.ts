@@ -4,10 +4,10 @@
  * that a run that is stopped goes on with them under the plain command.
  */
 import { AerieError } from '../base/errors.ts';
+import { findIds } from '../delivery/check-run.ts';
 import type { BenchmarkPrompts } from '../delivery/findings/benchmark-overlap.ts';
 import type { FindingCode } from '../delivery/findings/codes.ts';
 import { FINDING_CODES } from '../delivery/findings/codes.ts';
-import { findIds } from '../delivery/check-run.ts';
 import { findNearest } from '../spec/nearest.ts';
 import { openRunDecoder } from './keep-tokenizer.ts';
 import { checkFactsOf, readLiveValues } from './read-run.ts';

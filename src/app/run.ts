@@ -16,13 +16,13 @@ import { findRun } from './find-run.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
 import { withdrawBroken } from './policy/apply-rule.ts';
 import { keepAddedRules } from './policy/keep-rule.ts';
+import { policyInForce } from './policy-in-force.ts';
 import { markNewAttempts, type NewAttempts, NO_NEW_ATTEMPTS, parseRedo, type RedoTargets } from './redo.ts';
 import { openRunFolder } from './run-folder.ts';
+import { workUnderRules } from './run-sessions.ts';
 import { planLaunches } from './servers/plan-launches.ts';
-import { policyInForce } from './policy-in-force.ts';
 import { refuseBeforeStart } from './servers/refuse-before-start.ts';
 import { errorOf } from './session-error.ts';
-import { workUnderRules } from './run-sessions.ts';
 import type { Job } from './workplace.ts';
 
 export interface RunInput {

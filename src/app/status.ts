@@ -6,7 +6,7 @@ import { describeRule } from '../spec/policy.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { followRun } from './follow-run.ts';
-import { launchHistory, type LivingLaunch, livingLaunches } from './launch-history.ts';
+import { type LivingLaunch, launchHistory, livingLaunches } from './launch-history.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
 import { policyInForce } from './policy-in-force.ts';
 import { openForReading } from './read-run.ts';

@@ -3,11 +3,11 @@
  * touched, because a look must never be in the way of a worker that starts.
  */
 import { hostname } from 'node:os';
-import type { Host } from '../host/host.ts';
 import { systemCodeOf } from '../base/errors.ts';
+import type { Host } from '../host/host.ts';
 import { type Holder, readHolder } from '../ledger/sqlite/worker-lock.ts';
-import { hasEnded } from '../machine/parse-stat.ts';
 import { readBootId, readStat } from '../machine/local/proc.ts';
+import { hasEnded } from '../machine/parse-stat.ts';
 import { logOf } from './detach/worker-log.ts';
 
 export interface Worker {

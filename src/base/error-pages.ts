@@ -2,7 +2,7 @@
  * The longer words for each error code: what it means, where to look, what to do. `aerie explain CODE` prints them, and
  * `scripts/write-errors.mjs` writes them to docs/errors/. A code without a page does not compile. Pure.
  */
-import { ERRORS, EXIT_CODE, type ErrorCode, type Fault } from './errors.ts';
+import { ERRORS, type ErrorCode, EXIT_CODE, type Fault } from './errors.ts';
 
 export interface ErrorPage {
   /** What has happened, and what is safe. */

@@ -3,9 +3,9 @@
  * Promises: the same input gives the same answer; every figure is per GPU; facts replace guesses, and the answer says from where each is.
  */
 import { missingField } from './config-fields.ts';
+import type { PlanInput } from './plan-input.ts';
 import { predictSglang } from './predict-sglang.ts';
 import { predictVllm } from './predict-vllm.ts';
-import type { PlanInput } from './plan-input.ts';
 import type { Prediction } from './prediction.ts';
 
 export function predict(input: PlanInput): Prediction {

@@ -3,8 +3,8 @@ import { buildApplication, buildRouteMap } from '@stricli/core';
 import { AERIE_VERSION } from '../base/version.ts';
 import { checkCommand, exportCommand } from './routes/delivery.ts';
 import { previewCommand, rehearseCommand, runCommand, statusCommand, stopCommand } from './routes/generation.ts';
-import { policyRoutes } from './routes/policy.ts';
 import { doctorCommand, explainCommand, initCommand } from './routes/help.ts';
+import { policyRoutes } from './routes/policy.ts';
 import { serverCommands } from './routes/server.ts';
 import { diagnoseCommand, planCommand, probeCommand } from './routes/servers.ts';
 

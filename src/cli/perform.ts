@@ -4,16 +4,17 @@
  * Ctrl-C once: drain. Twice, or SIGTERM: give up what is in flight, commit, exit. A terminal that closes (SIGHUP) drains what was
  * started in it: nobody is left to see or to stop it. What has no terminal (nohup, a scheduler, --detach) goes on. If committing itself hangs, the process ends ten seconds after the second signal: a kill is always safe.
  */
-import { isatty } from 'node:tty';
+
 import { setMaxListeners } from 'node:events';
+import { isatty } from 'node:tty';
 import type { OperationContext } from '../app/context.ts';
 import { closeMachines } from '../app/servers/opened-machines.ts';
 import { AerieError, bug } from '../base/errors.ts';
 import type { CliContext } from './cli-context.ts';
-import type { Terminal } from './terminal.ts';
 import { renderErrorJson } from './render/error-json.ts';
 import { renderBugText, renderErrorText } from './render/error-text.ts';
 import { printable } from './render/printable.ts';
+import type { Terminal } from './terminal.ts';
 
 const HARD_STOP_MS = 10_000;
 

@@ -3,8 +3,8 @@
  * Elsewhere (a pipe, CI): one line per change and a summary every 30 s. Both are rendered from the same facts.
  */
 import type { createLogUpdate } from 'log-update';
-import type { Event } from '../base/events.ts';
 import type { Progress } from '../app/progress.ts';
+import type { Event } from '../base/events.ts';
 import { renderEvent } from './render/event.ts';
 import { printable } from './render/printable.ts';
 import { renderProgressLine, renderProgressLines } from './render/progress.ts';

@@ -7,12 +7,12 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { parquetWriteFile } from 'hyparquet-writer';
 import { afterAll, expect, test } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import { AerieError } from '../base/errors.ts';
 import { readCsvRows } from './csv-rows.ts';
 import { type BatchRequest, openSource, type SourceBatch, type SourceOptions } from './open-source.ts';
 import { readParquetRows } from './parquet-rows.ts';
 import { JsonSplitter } from './split-json.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'aerie-formats-'));
 afterAll(() => rmSync(folder, { recursive: true }));

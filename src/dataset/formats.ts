@@ -2,10 +2,10 @@
 import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { CsvTrouble, readCsvRows } from './csv-rows.ts';
+import { damagedCsv, damagedJson, notGzip, notParquet, parquetByAnotherName } from './damaged-source.ts';
 import { readParquetRows } from './parquet-rows.ts';
 import type { RawRow, RowReader } from './raw-row.ts';
 import type { FileStat } from './source-differs.ts';
-import { damagedCsv, damagedJson, notGzip, notParquet, parquetByAnotherName } from './damaged-source.ts';
 import { fileSystemError } from './source-errors.ts';
 import { JsonSplitter } from './split-json.ts';
 import { splitLines } from './split-lines.ts';

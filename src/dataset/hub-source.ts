@@ -16,8 +16,8 @@ import { type HubPath, parseHubPath } from '../spec/hub-path.ts';
 import { formatOf } from './formats.ts';
 import { fixedFolderOf, isPattern, matchPattern } from './glob.ts';
 import { explainHub, noHubFile } from './hub-errors.ts';
-import { byCodeUnit, type SourceFile } from './source-file.ts';
 import { unsupportedSuffix } from './source-errors.ts';
+import { byCodeUnit, type SourceFile } from './source-file.ts';
 import type { SourcePin } from './source-pin.ts';
 
 export interface HubUse {

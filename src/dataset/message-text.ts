@@ -2,8 +2,9 @@
  * The content of a message → text. Pure. A list of parts that are all text is joined by line feeds: vLLM does the same for
  * templates that take a string, other engines join otherwise, and what Aerie sends is one string that all read alike.
  */
-import { type Rejection, reject } from './rejection.ts';
+
 import { excerptText } from './excerpt-text.ts';
+import { type Rejection, reject } from './rejection.ts';
 import { isRecord, nameType, own } from './row-value.ts';
 
 /** Half a surrogate pair; `isWellFormed()` says the same and is seven times as fast, but the library types of es2023 lack it. */

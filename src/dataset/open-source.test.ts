@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import { AerieError } from '../base/errors.ts';
-import type { BatchRequest, SourceBatch } from './open-source.ts';
 import { countTurns } from '../shard/walk-conversation.ts';
 import { compareSource } from './compare-source.ts';
+import type { BatchRequest, SourceBatch } from './open-source.ts';
 import { openSource } from './open-source.ts';
 import { sourceDiffers } from './source-differs.ts';
 import type { SourcePin } from './source-pin.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'aerie-dataset-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -9,8 +9,8 @@
  * the pin will tell (`sourceDiffers`).
  */
 import { isSameName } from './compare-source.ts';
-import type { HubUse } from './hub-source.ts';
 import { openRows } from './formats.ts';
+import type { HubUse } from './hub-source.ts';
 import type { RawRow, RowReader } from './raw-row.ts';
 import { PLAIN_ROWS, type RowOptions } from './read-row.ts';
 import { wantedColumns } from './row-shape.ts';

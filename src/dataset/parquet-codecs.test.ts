@@ -6,10 +6,10 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { parquetWriteFile } from 'hyparquet-writer';
 import { afterAll, expect, test } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import { AerieError } from '../base/errors.ts';
 import { openSource, type SourceBatch } from './open-source.ts';
 import { readParquetRows } from './parquet-rows.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'aerie-parquet-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -12,9 +12,9 @@ import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetReadO
 import { compressors } from 'hyparquet-compressors';
 import { AerieError } from '../base/errors.ts';
 import { formatCount } from '../base/units.ts';
+import { damagedParquet, largeRowGroup } from './damaged-source.ts';
 import { BAD_TEXT, holdsBadText, plainValue } from './parquet-values.ts';
 import type { RawRow, RowReader } from './raw-row.ts';
-import { damagedParquet, largeRowGroup } from './damaged-source.ts';
 import { fileSystemError } from './source-errors.ts';
 
 /** Of the columns read, decompressed: decoding holds it two to three times over, and 4 GB is Node's heap on most machines. */

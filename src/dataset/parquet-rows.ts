@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { AerieError, type ErrorCode, type ErrorDetail } from '../base/errors.ts';
-import { endlessParquet, damagedParquet } from './damaged-source.ts';
+import { damagedParquet, endlessParquet } from './damaged-source.ts';
 import type { ParquetOptions } from './parquet-file.ts';
 import type { RawRow, RowReader } from './raw-row.ts';
 

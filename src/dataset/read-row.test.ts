@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import { excerptBytes, excerptText } from './excerpt-text.ts';
 import { readRow } from './read-row.ts';
 import type { RejectionReason } from './rejection.ts';
 import { REJECTION_REASONS, REJECTION_SENTENCE } from './rejection.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const read = (row: unknown) => readRow(bytesOf(typeof row === 'string' ? row : JSON.stringify(row)));

@@ -9,8 +9,8 @@ import { formatOf } from './formats.ts';
 import { fixedFolderOf, isDeep, isPattern, matchPattern } from './glob.ts';
 import { type HubUse, listHubSource } from './hub-source.ts';
 import { type FileStat, statSource } from './source-differs.ts';
-import { byCodeUnit, type SourceFile } from './source-file.ts';
 import { fileSystemError, missingSource, noMatch, unsupportedSuffix } from './source-errors.ts';
+import { byCodeUnit, type SourceFile } from './source-file.ts';
 
 export interface FoundFiles {
   readonly files: readonly SourceFile[];

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import type { Line } from './split-lines.ts';
 import { createLineSplitter, MOST_LINE_BYTES, splitLines } from './split-lines.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 

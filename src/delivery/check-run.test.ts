@@ -10,9 +10,9 @@ import {
   streamOf,
   VOCABULARY_SIZE,
 } from '../../test/support/sample-records.ts';
-import { type CheckRequest, checkRun, findIds, findingsOf, hasErrors } from './check-run.ts';
 import type { Role } from '../base/conversation.ts';
 import type { RecordTurn } from '../shard/record.ts';
+import { type CheckRequest, checkRun, findIds, findingsOf, hasErrors } from './check-run.ts';
 import { indexBenchmarks } from './findings/benchmark-overlap.ts';
 import { FINDING_CODES, FINDINGS } from './findings/codes.ts';
 

@@ -7,16 +7,17 @@
  * key and 0.2 KB to find near duplicates by: about 0.3 GB for a million.
  * It reads only. A record that is wrong is a finding, never an exception; what `records` throws passes through.
  */
-import type { BenchmarkPrompts } from './findings/benchmark-overlap.ts';
-import { type AnswerDecoder, countDecodeDifferences, type DecodeCount, hasSpecialInside } from './findings/decode-findings.ts';
-import { type CheckFacts, FINDING_CODES, type FindingCode, FINDINGS, type Severity } from './findings/codes.ts';
-import { type Drift, findDrift, type Renderer } from './findings/drift-findings.ts';
-import { DEFAULT_MAX_LENGTH, findInLengths } from './findings/length-findings.ts';
-import { openNearDuplicates } from './findings/near-duplicates.ts';
+
 import { formatCount } from '../base/units.ts';
 import { findRecordProblem } from '../shard/parse-record.ts';
 import type { TrainingRecord } from '../shard/record.ts';
 import type { Decoder } from '../tokens/decoder.ts';
+import type { BenchmarkPrompts } from './findings/benchmark-overlap.ts';
+import { type CheckFacts, FINDING_CODES, FINDINGS, type FindingCode, type Severity } from './findings/codes.ts';
+import { type AnswerDecoder, countDecodeDifferences, type DecodeCount, hasSpecialInside } from './findings/decode-findings.ts';
+import { type Drift, findDrift, type Renderer } from './findings/drift-findings.ts';
+import { DEFAULT_MAX_LENGTH, findInLengths } from './findings/length-findings.ts';
+import { openNearDuplicates } from './findings/near-duplicates.ts';
 import { findInTexts } from './findings/text-findings.ts';
 import { findInTokens, isLooping } from './findings/token-findings.ts';
 import { findInTurns } from './findings/turn-findings.ts';

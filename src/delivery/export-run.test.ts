@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { proves } from '../../test/proves.ts';
+import { runs } from '../../test/support/property-runs.ts';
 import { readExport } from '../../test/support/read-export.mjs';
 import { anyRecord, sampleRecord, sampleTurn, streamOf } from '../../test/support/sample-records.ts';
 import type { TrainingRecord } from '../shard/record.ts';
 import { exportNotes } from './export-manifest.ts';
 import { exportRun } from './export-run.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 let root: string;
 let folder: string;

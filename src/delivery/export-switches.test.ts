@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import { readExport } from '../../test/support/read-export.mjs';
 import { anyRecord, continuingTurns, sampleRecord, streamOf } from '../../test/support/sample-records.ts';
 import type { TrainingRecord } from '../shard/record.ts';
@@ -13,7 +14,6 @@ import { exportNotes } from './export-manifest.ts';
 import { type ExportRequest, exportRun } from './export-run.ts';
 import { isHeldOut } from './held-out.ts';
 import { renderBoolNpy, renderInt64Npy } from './npy.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 let root: string;
 beforeEach(async () => {

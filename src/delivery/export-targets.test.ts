@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import { readExport } from '../../test/support/read-export.mjs';
 import { readParquetFolder } from '../../test/support/read-parquet.ts';
 import { anyConversation } from '../../test/support/sample-conversations.ts';
@@ -12,7 +13,6 @@ import type { TrainingRecord } from '../shard/record.ts';
 import { joinConversation } from '../shard/walk-conversation.ts';
 import { type ExportRequest, exportRun } from './export-run.ts';
 import type { ExportTarget } from './export-targets.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 let root: string;
 beforeEach(async () => {

@@ -7,7 +7,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExportedFile } from './export-manifest.ts';
-import { type TargetLayout, TARGETS, type ExportTarget } from './export-targets.ts';
+import { type ExportTarget, TARGETS, type TargetLayout } from './export-targets.ts';
 import { openJsonParts } from './json-parts.ts';
 import { openParquetParts } from './parquet-parts.ts';
 import { MESSAGE_COLUMNS, TOKEN_COLUMNS } from './parquet-rows.ts';

@@ -6,7 +6,7 @@
  * On failure: rejects with the system's error; the caller throws the whole folder away.
  */
 import { renderJsonLine } from './json-line.ts';
-import { type OpenPart, openPart, type PartFile, partName, type PartWriter, type PartWriterOptions } from './part-file.ts';
+import { type OpenPart, openPart, type PartFile, type PartWriter, type PartWriterOptions, partName } from './part-file.ts';
 
 /** Rows are gathered up to this before one write: a row is a few kilobytes, a system call for each would be most of the work. */
 const WRITE_BYTES = 1 << 20;

@@ -6,7 +6,7 @@
  * On failure: rejects with the system's error; the caller throws the whole folder away.
  */
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
-import { type OpenPart, openPart, type PartFile, partName, type PartWriter, type PartWriterOptions } from './part-file.ts';
+import { type OpenPart, openPart, type PartFile, type PartWriter, type PartWriterOptions, partName } from './part-file.ts';
 
 /** Readers take whole row groups into memory, several at a time; compressed this is 1 to 3 MB, large enough for a disk. */
 const ROW_GROUP_BYTES = 8 * 2 ** 20;

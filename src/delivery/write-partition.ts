@@ -16,7 +16,7 @@ import {
   renderConversationRow,
 } from './conversation-rows.ts';
 import type { ExportPartition } from './export-manifest.ts';
-import { type ExportTarget, type TargetLayout, TARGETS } from './export-targets.ts';
+import { type ExportTarget, TARGETS, type TargetLayout } from './export-targets.ts';
 import { type ExportWriters, openWriters, type Split } from './export-writers.ts';
 import { isHeldOut } from './held-out.ts';
 import { flattenTokenRow } from './parquet-rows.ts';

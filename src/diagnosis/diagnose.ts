@@ -7,8 +7,8 @@ import { hypothesise } from './hypotheses.ts';
 import { judge } from './judge.ts';
 import type { JudgeOptions } from './judge-silence.ts';
 import type { Judgement } from './judgement.ts';
-import { mergeAccounts } from './merge-ranks.ts';
 import type { LogFacts } from './log-facts.ts';
+import { mergeAccounts } from './merge-ranks.ts';
 import type { Evidence, Remedy, State, Verdict } from './verdict.ts';
 
 export interface DiagnoseOptions extends JudgeOptions {

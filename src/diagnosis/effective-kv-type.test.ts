@@ -5,11 +5,11 @@ import { findGpu } from '../capacity/gpus.ts';
 import { findKnownModel } from '../capacity/known-models.ts';
 import { planLaunch } from '../capacity/plan-launch.ts';
 import { readModelConfig } from '../capacity/read-model-config.ts';
-import { UNKNOWN_FACTS, type ServerFacts } from '../engine/dialect.ts';
+import { type ServerFacts, UNKNOWN_FACTS } from '../engine/dialect.ts';
 import { dialectOf } from '../engine/dialects.ts';
 import { findEffectiveKvType } from './effective-kv-type.ts';
+import { type LogFacts, LogFactsReader } from './log-facts.ts';
 import { LogReader } from './read-log.ts';
-import { LogFactsReader, type LogFacts } from './log-facts.ts';
 
 const gpu = findGpu('NVIDIA RTX PRO 6000 Blackwell Server Edition');
 

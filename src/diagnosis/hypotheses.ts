@@ -1,8 +1,8 @@
 /** What else it could be: slow, hung, silently dead, ready but mute, each with what speaks for and against it. Pure. */
 import { formatDuration } from '../base/units.ts';
 import type { Account } from './account.ts';
-import { type JudgeOptions, judgeSilence } from './judge-silence.ts';
 import { hasWorked } from './account-view.ts';
+import { type JudgeOptions, judgeSilence } from './judge-silence.ts';
 import type { Judgement } from './judgement.ts';
 import type { Hypothesis } from './verdict.ts';
 

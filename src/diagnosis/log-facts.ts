@@ -3,8 +3,9 @@
  * Promises: the whole log counts, never its tail; with several ranks the least free memory and the most weights are kept,
  * because the engine itself sizes by the worst rank; figures of a later start replace those of an earlier one.
  */
-import type { LogEvent } from '../engine/log-event.ts';
+
 import { type LogLine, peelLine } from '../engine/log-envelope.ts';
+import type { LogEvent } from '../engine/log-event.ts';
 import { parseSglangMessage } from '../engine/sglang/log-lines.ts';
 import { parseVllmMessage } from '../engine/vllm/log-lines.ts';
 

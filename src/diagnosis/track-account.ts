@@ -4,18 +4,18 @@
  */
 import type { LogEvent } from '../engine/log-event.ts';
 import type { Account, Sighting } from './account.ts';
-import { LogFactsReader, type LoggedEngine } from './log-facts.ts';
+import { beginsRecord, brokenParts, partsBelow, splitRecords } from './join-wrapped.ts';
 import { richness, spansNodes, supposeEngine } from './line-hints.ts';
+import { LogFactsReader, type LoggedEngine } from './log-facts.ts';
 import { SignReader } from './read-signs.ts';
 import type { FoundLine, Rest } from './scan-lines.ts';
-import { beginsRecord, brokenParts, partsBelow, splitRecords } from './join-wrapped.ts';
 import { matchSign } from './sign.ts';
 import { FindingTrack } from './track-findings.ts';
 import { PhaseTrack } from './track-phase.ts';
 import { TimeTrack } from './track-time.ts';
 import { WorkTrack } from './track-work.ts';
 import type { Phase } from './verdict.ts';
-import { watch, type Watched } from './watch.ts';
+import { type Watched, watch } from './watch.ts';
 
 /** Readings and answers read in full at the beginning of a log, every how many after that, and how many last ones. */
 const ROUTINE_READ = 4000;

@@ -7,8 +7,8 @@ import type { Rule } from './rule.ts';
 import { RULES } from './rules/all.ts';
 import { DEATHS } from './rules/endings.ts';
 import { FRAMES } from './rules/frames.ts';
-import type { Phase } from './verdict.ts';
 import { bareText, type CompiledSign, compileSign, type Sign } from './sign.ts';
+import type { Phase } from './verdict.ts';
 
 /** Lines that `LogFactsReader` reads figures from. */
 const FIGURES = [

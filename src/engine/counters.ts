@@ -3,7 +3,7 @@
  * Promises: a name that the engine's version does not have is undefined, never 0; of the ranks that keep the same figure one counts, and
  * the groups that keep figures of their own are added up.
  */
-import { type Sample, readSamples } from './prometheus.ts';
+import { readSamples, type Sample } from './prometheus.ts';
 
 /** Counters are what moves, gauges are what waits. */
 export interface EngineCounters {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { isWholeHelp, parseHelpFlags, standingOf } from './help-flags.ts';
 import { HELP } from '../../test/support/launcher-help.ts';
+import { isWholeHelp, parseHelpFlags, standingOf } from './help-flags.ts';
 
 const names = parseHelpFlags(HELP);
 

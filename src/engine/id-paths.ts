@@ -7,7 +7,7 @@
  * one, 0.5.8 gives a template the bare functions of tools and 0.5.9 whole tools, 0.5.12 has no `return_prompt_token_ids`
  * and 0.5.13 has it; `output_ids` of `/generate` since 0.4.7.
  */
-import type { Exactness, EngineName, IdsPromise } from './dialect.ts';
+import type { EngineName, Exactness, IdsPromise } from './dialect.ts';
 import { isAtLeast } from './version.ts';
 
 /**

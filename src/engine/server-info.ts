@@ -1,5 +1,5 @@
 /** `/server_info` with SGLang's key names, and the names the embedded engine adds. Anything missing stays unknown. Pure. */
-import { UNKNOWN_FACTS, type ServerFacts } from './dialect.ts';
+import { type ServerFacts, UNKNOWN_FACTS } from './dialect.ts';
 import { countOf, listOf, looseObject, parseLoose, textOf } from './loose-json.ts';
 
 /** SGLang's own account holds the server's key among its flags: only what is named here is ever kept. */

@@ -6,8 +6,8 @@
 import { ASIDE_EXPLANATION, isContextReason } from '../base/aside-reason.ts';
 import type { Prompt } from '../base/conversation.ts';
 import { AerieError } from '../base/errors.ts';
-import type { Lease } from '../ledger/ledger.ts';
 import { hasTools } from '../engine/rendered-prompt.ts';
+import type { Lease } from '../ledger/ledger.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { answerTokens } from '../shard/record.ts';
 import { findNextTurn } from '../shard/walk-conversation.ts';

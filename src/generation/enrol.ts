@@ -4,12 +4,12 @@
  * lies past the ledger's byte counts was never committed and is cut at the next start.
  */
 import { join } from 'node:path';
+import type { Prompt } from '../base/conversation.ts';
 import { AerieError } from '../base/errors.ts';
 import type { Event, Happening } from '../base/events.ts';
 import { openSource, type RejectedRow, type SourceBatch } from '../dataset/open-source.ts';
-import { REJECTION_SENTENCE } from '../dataset/rejection.ts';
 import { renderPromptLine } from '../dataset/prompt-id.ts';
-import type { Prompt } from '../base/conversation.ts';
+import { REJECTION_SENTENCE } from '../dataset/rejection.ts';
 import type { EnrolBatch, EnrolledPrompt, Ledger, PartitionCounters } from '../ledger/ledger.ts';
 import { type LineFile, openLineFile } from '../shard/line-file.ts';
 import { countTurns } from '../shard/walk-conversation.ts';

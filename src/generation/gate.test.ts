@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { ManualClock, settle } from '../../test/support/manual-clock.ts';
-import { Gate, Slot } from './gate.ts';
 import { runs } from '../../test/support/property-runs.ts';
+import { Gate, Slot } from './gate.ts';
 
 test('those who wait are let in in order, and conversations under way before new ones', async () => {
   const gate = new Gate(1);

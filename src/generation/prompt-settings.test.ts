@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import { readRunFile } from '../spec/read-run-file.ts';
 import { drawTemperature, settingsOf } from './prompt-settings.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 const runOf = (sampling: string, partitions = '[{ name: A, from: a.jsonl }]') =>
   readRunFile(`run: r\nmodel: default\nsampling: ${sampling}\npartitions: ${partitions}\n`, '/p/run.yaml');

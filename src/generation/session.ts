@@ -24,10 +24,10 @@ import { decideAdmission } from './budget.ts';
 import type { Committer } from './committer.ts';
 import { converse } from './converse.ts';
 import type { Conversing } from './conversing.ts';
-import { GateKeeper } from './gate-keeper.ts';
 import { Gate, Slot } from './gate.ts';
-import type { Tally } from './tally.ts';
+import { GateKeeper } from './gate-keeper.ts';
 import { RenderedPrompts } from './rendered-prompts.ts';
+import type { Tally } from './tally.ts';
 import { Trials } from './trial.ts';
 
 export interface SessionOptions {

@@ -2,8 +2,9 @@
  * Everything outside the process that Aerie's logic may touch. Small on purpose: only clock and randomness are ever
  * replaced in tests; files, processes and HTTP are real there too.
  */
-import type { ServerProcess, StartRequest } from './processes.ts';
+
 import type { HttpClient, HttpClientOptions } from './http.ts';
+import type { ServerProcess, StartRequest } from './processes.ts';
 
 export interface Clock {
   /** Epoch milliseconds, for records and people. */

@@ -7,8 +7,8 @@
  * On failure: what says nothing any more has ended, and `ended` says how.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { ProcessExit } from './processes.ts';

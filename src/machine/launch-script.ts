@@ -9,9 +9,9 @@
  * On failure the script says which step failed, with its exit status, and the reason stands in the log.
  */
 import { dirname } from 'node:path/posix';
+import { quoteShell } from '../base/quote-shell.ts';
 import type { DetachedStart } from './machine.ts';
 import { parseStat } from './parse-stat.ts';
-import { quoteShell } from '../base/quote-shell.ts';
 
 /** Says to people in `ps` what the waiting shell is, and to Aerie that it is no program of the launch. */
 export const LAUNCH_SHELL_WORD = 'aerie-launch';

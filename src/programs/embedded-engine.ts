@@ -12,7 +12,7 @@ import { availableParallelism } from 'node:os';
 import { serve } from '@hono/node-server';
 import { systemClock } from '../host/node-host.ts';
 import { watchActivity } from './embedded/activity.ts';
-import { FlagError, parseFlags, type EngineFlags } from './embedded/flags.ts';
+import { type EngineFlags, FlagError, parseFlags } from './embedded/flags.ts';
 import { createHttpApp } from './embedded/http-app.ts';
 import { LoadError, type LoadedModel, loadModel, PACKAGE_MISSING } from './embedded/model.ts';
 

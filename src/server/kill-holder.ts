@@ -3,8 +3,9 @@
  * the holders seen now, by its identity; its siblings and children are left alone. One that only the machine around this one sees is
  * ended there.
  */
-import type { GpuReading, Holder, Machine, ProcessIdentity, SignalResult } from '../machine/machine.ts';
+
 import type { Clock } from '../host/host.ts';
+import type { GpuReading, Holder, Machine, ProcessIdentity, SignalResult } from '../machine/machine.ts';
 import { findHolders } from './find-holders.ts';
 import { awaitMemory, type MemoryOutcome } from './gpu-memory.ts';
 

@@ -8,7 +8,7 @@
  * `disk.read-only` or `disk.failed`. If even the cut fails, every later append is refused with that error; the cut is
  * then made by the next opening.
  */
-import { constants, open, type FileHandle } from 'node:fs/promises';
+import { constants, type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { bug } from '../base/errors.ts';
 import { committedBytesMissing, explainDiskError } from './disk-error.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type LineReader, openLineReader } from './line-reader.ts';
 import { runs } from '../../test/support/property-runs.ts';
+import { type LineReader, openLineReader } from './line-reader.ts';
 
 let folder: string;
 let path: string;

@@ -3,8 +3,9 @@
  * by one loop, because they are nearly all of the bytes. Pure.
  * On failure: `ledger.damaged`, naming the first place that is wrong; a line of ours that is not a record is damage.
  */
-import { AerieError } from '../base/errors.ts';
+
 import { ROLES } from '../base/conversation.ts';
+import { AerieError } from '../base/errors.ts';
 import { FINISHES, RECORD_FLAGS, type TrainingRecord } from './record.ts';
 
 /** What is wrong with a value at a place, or undefined. */

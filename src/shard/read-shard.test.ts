@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { explainShardLength, readRecords, type RecordRange } from './read-shard.ts';
+import { explainShardLength, type RecordRange, readRecords } from './read-shard.ts';
 import { shardPath } from './shard-path.ts';
 import { openShardWriter } from './shard-writer.ts';
 

@@ -4,7 +4,7 @@
  * that cannot be opened or read at all is an error.
  */
 import { createHash } from 'node:crypto';
-import { open, stat, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { systemCodeOf } from '../base/errors.ts';
 import { formatCount } from '../base/units.ts';
 import { explainDiskError } from './disk-error.ts';

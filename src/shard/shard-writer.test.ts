@@ -1,5 +1,5 @@
 /** Shards on a real disk: what is appended, cut, sealed, and what is left after a death at each point. */
-import fc from 'fast-check';
+
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -16,10 +16,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import { shardPath } from './shard-path.ts';
 import { openShardWriter, type ShardPoint, type ShardWriterOptions } from './shard-writer.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 const line = (text: string) => Buffer.from(`${JSON.stringify(text)}\n`);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { checkLaunchFlags } from './check-launch-flags.ts';
 import { AerieError } from '../base/errors.ts';
+import { checkLaunchFlags } from './check-launch-flags.ts';
 import { renderPath } from './problem.ts';
 import { readRunFile } from './read-run-file.ts';
 

@@ -5,9 +5,9 @@
  * budget or limit are never differences.
  */
 import { dirname, isAbsolute, relative } from 'node:path';
+import { isKnown, isSameType } from '../base/element-type.ts';
 import type { Facts } from '../base/events.ts';
 import { formatCount } from '../base/units.ts';
-import { isKnown, isSameType } from '../base/element-type.ts';
 import type { AskSettings, RunSpec } from './run.ts';
 
 export interface Difference {

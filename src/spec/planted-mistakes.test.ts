@@ -1,10 +1,10 @@
 /** A mistake planted at a known place of a valid file is reported at that place, whatever the file looks like otherwise. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { runs } from '../../test/support/property-runs.ts';
 import { AerieError } from '../base/errors.ts';
 import { type Path, renderPath } from './problem.ts';
 import { readRunFile } from './read-run-file.ts';
-import { runs } from '../../test/support/property-runs.ts';
 
 type Value = string | number | boolean | Value[] | { [key: string]: Value };
 

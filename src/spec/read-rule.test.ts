@@ -1,7 +1,7 @@
 /** A rule on a command line is the rule of a run file, and its mistakes are told in the words of the command line. */
 import { expect, test } from 'vitest';
 import { AerieError } from '../base/errors.ts';
-import { readRule, type RuleWords, writeRule } from './read-rule.ts';
+import { type RuleWords, readRule, writeRule } from './read-rule.ts';
 
 const WHO = { because: 'it degrades', by: 'model owner' };
 const read = (words: Omit<RuleWords, 'because' | 'by'>) => readRule(writeRule({ ...WHO, ...words }));

@@ -8,7 +8,7 @@ import { basename } from 'node:path';
 import { AerieError } from '../base/errors.ts';
 import { crossCheck, silencedBy } from './cross-check.ts';
 import { explainIssues } from './explain-issue.ts';
-import { isBelow, type Path, leaveOutRepeated, type Problem, renderPath } from './problem.ts';
+import { isBelow, leaveOutRepeated, type Path, type Problem, renderPath } from './problem.ts';
 import { escapeText } from './quote.ts';
 import { resolveRun } from './resolve-run.ts';
 import type { RunSpec } from './run.ts';

@@ -14,10 +14,10 @@ import {
   machinePath,
   name,
   secretName,
-  sshMachine,
   shellLine,
   shellLines,
   sourcePath,
+  sshMachine,
   text,
 } from './field-kinds.ts';
 import { MOST_IN_FLIGHT } from './run.ts';

@@ -4,8 +4,8 @@
  * nothing but `problems` means anything. YAML 1.2 core: `yes` is text, dates are text, `<<` is a key like any other.
  */
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
-import { escapeText } from './quote.ts';
 import type { Path, Problem } from './problem.ts';
+import { escapeText } from './quote.ts';
 import { findUnreadable } from './unreadable-text.ts';
 
 export interface YamlText {

@@ -4,7 +4,7 @@
  * own error allows. Asked for a batch far above the measured ones, the answer is a guess: median error 7 %, p90 21 % (docs/twin.md).
  */
 import { leastSquares } from './least-squares.ts';
-import { decodeBaseSeconds, paddedBatch, type PrefillTime, type StepTime } from './step-time.ts';
+import { decodeBaseSeconds, type PrefillTime, paddedBatch, type StepTime } from './step-time.ts';
 
 /** What one GPU reads in a step, and how fast. */
 export interface StepShape {

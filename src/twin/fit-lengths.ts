@@ -1,6 +1,6 @@
 /** One figure of an observed server (how many ran while others waited) → the mean answer length that explains it in the twin. */
 import type { Random } from '../host/host.ts';
-import { drawRequests, type DrawnLoad } from './lengths.ts';
+import { type DrawnLoad, drawRequests } from './lengths.ts';
 import { playLoad, type TwinResult } from './play-load.ts';
 import type { TwinServer } from './server.ts';
 

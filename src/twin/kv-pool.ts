@@ -3,7 +3,7 @@
  * Promise: free is never negative. What is asked for beyond free and evictable is a bug of the scheduler, and thrown as one.
  */
 import { bug } from '../base/errors.ts';
-import { PrefixTree, type Match } from './prefix-tree.ts';
+import { type Match, PrefixTree } from './prefix-tree.ts';
 import type { Sequence } from './sequence.ts';
 import type { TwinServer } from './server.ts';
 

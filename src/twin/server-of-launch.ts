@@ -9,8 +9,8 @@ import type { Prediction } from '../capacity/prediction.ts';
 import { countStepReads, estimatePromptCost } from '../capacity/step-reads.ts';
 import {
   type Believed,
-  calibrate,
   type Calibration,
+  calibrate,
   PUBLISHED,
   PUBLISHED_PCIE,
   type StepCoefficients,

@@ -11,8 +11,8 @@ import type { KvPool } from './kv-pool.ts';
 import { orderByPrefix } from './longest-prefix.ts';
 import type { Piece, Plan, Scheduler } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
-import { SglangPass } from './sglang-pass.ts';
 import { LPM_QUEUE_LIMIT, RESERVE_CLIP_TOKENS, RETRACT_STEPS, type SglangRules, type TwinServer } from './server.ts';
+import { SglangPass } from './sglang-pass.ts';
 import type { WaitingQueue } from './waiting-queue.ts';
 
 const NOBODY: readonly never[] = [];

@@ -1,9 +1,9 @@
 /** The figures of the design's story, played. */
 import { describe, expect, test } from 'vitest';
 import {
+  BF16_BYTES,
   BF16_POINT,
   FP8_BYTES,
-  BF16_BYTES,
   FP8_POINT,
   fitStory,
   IN_FLIGHT,

@@ -18,7 +18,7 @@ import type { Piece, Plan, Scheduler } from './scheduler.ts';
 import { problemsOf, type TwinServer } from './server.ts';
 import { SglangScheduler } from './sglang-scheduler.ts';
 import { StepPlanner } from './step-planner.ts';
-import { Tally, type Stretch, sumPieces, type Sums } from './tally.ts';
+import { type Stretch, type Sums, sumPieces, Tally } from './tally.ts';
 import type { PrefillBatch, TwinEvent } from './twin-event.ts';
 import { VllmScheduler } from './vllm-scheduler.ts';
 import { WaitingQueue } from './waiting-queue.ts';

@@ -1,8 +1,8 @@
 /** What comes through the door is what a process of its own gives; and a command line that leaves something behind is named. */
 import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { openDoor } from '../support/cli-door.ts';
 import { aerie, makeProject } from '../support/cli.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { lookalikeProject } from '../support/lookalike-project.ts';
 
 const door = openDoor();

@@ -3,8 +3,8 @@
  * renders is answered, and the answer is read for what it is; a reply that contradicts itself never becomes an answer.
  */
 import { expect, onTestFinished, test } from 'vitest';
-import { type FoundTemplate, NO_TEMPLATE } from '../../src/base/prompt-template.ts';
 import type { Message } from '../../src/base/conversation.ts';
+import { type FoundTemplate, NO_TEMPLATE } from '../../src/base/prompt-template.ts';
 import {
   type Dialect,
   ENGINES,
@@ -15,9 +15,9 @@ import {
 } from '../../src/engine/dialect.ts';
 import { dialectOf } from '../../src/engine/dialects.ts';
 import { ID_PATHS, type IdPath } from '../../src/engine/id-paths.ts';
-import type { HttpClient } from '../../src/host/http.ts';
-import { readArrival, sendTurn } from '../../src/generation/send-attempt.ts';
 import { RenderedPrompts } from '../../src/generation/rendered-prompts.ts';
+import { readArrival, sendTurn } from '../../src/generation/send-attempt.ts';
+import type { HttpClient } from '../../src/host/http.ts';
 import { nodeHost } from '../../src/host/node-host.ts';
 import { type Endpoint, readFacts } from '../../src/server/endpoint.ts';
 import { openPromptTemplate } from '../../src/tokens/prompt-template.ts';

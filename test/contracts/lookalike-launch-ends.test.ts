@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verdictOf } from '../support/diagnose-log.ts';
-import { freePort, isAlive, KIMI, startLaunch, STORY } from '../support/launch-bench.ts';
+import { freePort, isAlive, KIMI, STORY, startLaunch } from '../support/launch-bench.ts';
 import { until } from '../support/lookalike-bench.ts';
 
 const QWEN = ['--model-path', 'Qwen/Qwen3-8B'];

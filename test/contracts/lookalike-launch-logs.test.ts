@@ -1,7 +1,7 @@
 /** What the lookalike writes as a launcher, read by diagnosis: every version's start, whole and cut at any line. */
 import { describe, expect, test } from 'vitest';
 import { accountOf, verdictOf } from '../support/diagnose-log.ts';
-import { KIMI, startLaunch, STORY } from '../support/launch-bench.ts';
+import { KIMI, STORY, startLaunch } from '../support/launch-bench.ts';
 
 const QWEN = ['--tensor-parallel-size', '2', '--max-model-len', '32768'];
 const ON_H100 = { machine: { gpu: 'H100' } };

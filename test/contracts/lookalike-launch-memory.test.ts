@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openGpuMemory } from '../../src/programs/lookalike/gpu-memory.ts';
 import { accountOf, verdictOf } from '../support/diagnose-log.ts';
-import { KIMI, startLaunch, STORY } from '../support/launch-bench.ts';
+import { KIMI, STORY, startLaunch } from '../support/launch-bench.ts';
 import { until } from '../support/lookalike-bench.ts';
 
 const KILLED = { code: null, signal: 'SIGKILL' };

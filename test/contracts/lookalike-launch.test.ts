@@ -1,7 +1,7 @@
 /** The lookalike as a launcher: the whole start of a real server as its log, its port and its processes show it. */
 import { describe, expect, test } from 'vitest';
-import { KIMI, startLaunch, STORY } from '../support/launch-bench.ts';
 import { verdictOf } from '../support/diagnose-log.ts';
+import { KIMI, STORY, startLaunch } from '../support/launch-bench.ts';
 
 describe('the story of DESIGN §1, by arithmetic', () => {
   test.each([

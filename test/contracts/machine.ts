@@ -4,8 +4,8 @@
  */
 import { describe, expect, test } from 'vitest';
 import { AerieError } from '../../src/base/errors.ts';
-import { findLaunched } from '../../src/machine/find-launched.ts';
 import { quoteShell } from '../../src/base/quote-shell.ts';
+import { findLaunched } from '../../src/machine/find-launched.ts';
 import { until } from '../support/child-processes.ts';
 import { launchOf, presenceOf, readLog, type StarterBench } from '../support/machine-bench.ts';
 import { describeFiles } from './machine-files.ts';

@@ -4,15 +4,15 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, onTestFinished, test as anyTest } from 'vitest';
+import { test as anyTest, expect, onTestFinished } from 'vitest';
 import type { AerieError } from '../../src/base/errors.ts';
 import { systemClock } from '../../src/host/node-host.ts';
 import type { ReachChange } from '../../src/machine/machine.ts';
 import type { ShellWire } from '../../src/machine/shell-wire.ts';
 import { withPatience } from '../../src/machine/ssh/patience.ts';
 import { childrenOf, isAlive, until } from '../support/child-processes.ts';
-import { canStartSshd, startSshd, type TestSshd } from '../support/sshd.ts';
 import { holdElsewhere, textOf, wayTo, wireTo } from '../support/ssh-bench.ts';
+import { canStartSshd, startSshd, type TestSshd } from '../support/sshd.ts';
 
 const test = anyTest.runIf(canStartSshd);
 

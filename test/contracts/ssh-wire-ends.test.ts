@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test as anyTest } from 'vitest';
+import { test as anyTest, expect, onTestFinished } from 'vitest';
 import { until } from '../support/child-processes.ts';
-import { canStartSshd, startSshd, type TestSshd } from '../support/sshd.ts';
 import { holdElsewhere, longTime, sleepers, textOf, wireTo } from '../support/ssh-bench.ts';
+import { canStartSshd, startSshd, type TestSshd } from '../support/sshd.ts';
 
 const test = anyTest.runIf(canStartSshd);
 

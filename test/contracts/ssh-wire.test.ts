@@ -4,14 +4,14 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, test as anyTest } from 'vitest';
+import { test as anyTest, describe, expect } from 'vitest';
 import { quoteShell } from '../../src/base/quote-shell.ts';
 import type { ShellReply } from '../../src/machine/shell-wire.ts';
 import { openSharing, sharingOptions } from '../../src/machine/ssh/ssh-command.ts';
 import { openSshWire } from '../../src/machine/ssh/ssh-wire.ts';
 import { until } from '../support/child-processes.ts';
-import { canStartSshd, isRoot, startSshd } from '../support/sshd.ts';
 import { hostOf, textOf, wireTo } from '../support/ssh-bench.ts';
+import { canStartSshd, isRoot, startSshd } from '../support/sshd.ts';
 
 const test = anyTest.runIf(canStartSshd);
 

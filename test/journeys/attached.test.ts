@@ -1,11 +1,11 @@
 /** Any server that is already there: the whole main job on an engine that Aerie did not start, as each of the dialects. */
 import { expect, onTestFinished, test } from 'vitest';
 import type { TrainingRecord } from '../../src/shard/record.ts';
-import { openDoor } from '../support/cli-door.ts';
 import { aerie, makeProject, type Project } from '../support/cli.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { openFrontDoor } from '../support/front-door.ts';
-import { freePort, lookalikeProject } from '../support/lookalike-project.ts';
 import { startLookalike } from '../support/lookalike-bench.ts';
+import { freePort, lookalikeProject } from '../support/lookalike-project.ts';
 import { readExport } from '../support/read-export.mjs';
 import { promptStates, query, readShardLines } from '../support/run-folder.ts';
 import { makeSelfSigned } from '../support/self-signed.ts';

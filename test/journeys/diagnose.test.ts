@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { openDoor } from '../support/cli-door.ts';
 import { MAIN, makeProject, type Project } from '../support/cli.ts';
+import { openDoor } from '../support/cli-door.ts';
 
 const door = openDoor();
 

@@ -6,8 +6,8 @@ import { runExplain } from '../../src/app/explain.ts';
 import { ERROR_PAGES, renderErrorPage } from '../../src/base/error-pages.ts';
 import { AerieError, ERRORS, type ErrorCode } from '../../src/base/errors.ts';
 import { renderErrorText } from '../../src/cli/render/error-text.ts';
-import { openDoor } from '../support/cli-door.ts';
 import { makeProject } from '../support/cli.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { LIST_MODULES, modulesIn } from '../support/list-modules.ts';
 
 const door = openDoor();

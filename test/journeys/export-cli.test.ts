@@ -1,8 +1,8 @@
 /** `aerie export` on a real run: every trainer, what check finds left out, the same prompts held out, nothing of the run touched. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
-import { openDoor } from '../support/cli-door.ts';
 import type { Project } from '../support/cli.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { readExport } from '../support/read-export.mjs';
 import { readParquetFolder } from '../support/read-parquet.ts';
 import { readShardLines } from '../support/run-folder.ts';

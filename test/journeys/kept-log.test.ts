@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { isAlive, until } from '../support/child-processes.ts';
 import { makeProject } from '../support/cli.ts';
-import { launchProject } from '../support/launch-project.ts';
 import { describeAt } from '../support/launch-place.ts';
+import { launchProject } from '../support/launch-project.ts';
 import { promptStates } from '../support/run-folder.ts';
 
 /** A real log that ends in an error. */

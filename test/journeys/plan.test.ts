@@ -2,11 +2,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openDoor } from '../support/cli-door.ts';
 import { makeProject } from '../support/cli.ts';
+import { openDoor } from '../support/cli-door.ts';
+import { startHubServer } from '../support/hub-server.ts';
 import { lookalikeProject } from '../support/lookalike-project.ts';
 import { readShardLines } from '../support/run-folder.ts';
-import { startHubServer } from '../support/hub-server.ts';
 
 const door = openDoor();
 

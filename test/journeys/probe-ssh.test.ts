@@ -1,9 +1,9 @@
 /** `aerie probe gpu-box`: over a real sshd on loopback, engines are found by their processes and their logs by /proc; a machine that is silent ends it in time. */
 import { expect, test } from 'vitest';
 import { makeProject } from '../support/cli.ts';
+import { launchProject } from '../support/launch-project.ts';
 import { startProbedServer } from '../support/probed-server.ts';
 import { hasSshd, startSshd } from '../support/sshd.ts';
-import { launchProject } from '../support/launch-project.ts';
 
 test.skipIf(!hasSshd)('finds what runs there, its port and its log, and looks at all of it over ssh', async () => {
   const project = makeProject();

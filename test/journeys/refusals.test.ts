@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { proves } from '../proves.ts';
-import { openDoor } from '../support/cli-door.ts';
 import { type CliOptions, makeProject, type Project } from '../support/cli.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { freePort } from '../support/lookalike-project.ts';
 import { filesBelow } from '../support/run-folder.ts';
 

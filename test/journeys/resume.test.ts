@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { proves } from '../proves.ts';
 import { until } from '../support/child-processes.ts';
 import { expectEachOnce, freePort, type LookalikeProject, lookalikeProject, promptRow } from '../support/lookalike-project.ts';
-import { spawnProgram } from '../support/spawn-program.ts';
 import { dumpLedger, filesBelow, query, readShardLines } from '../support/run-folder.ts';
+import { spawnProgram } from '../support/spawn-program.ts';
 
 const SAMPLING = { 'max-tokens': 64, seed: 7 };
 

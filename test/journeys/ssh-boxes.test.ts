@@ -3,12 +3,12 @@
  * without rights, and no program but sh, the coreutils and what the engine itself needs.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { endsWithTheTest, enginesOf, eventsOf, expectAnsweredOnce, expectNothingLives } from '../support/launch-history.ts';
 import { describeAt } from '../support/launch-place.ts';
-import { type LaunchProject, launchProject, type LaunchRequest, STORY_FLAGS } from '../support/launch-project.ts';
+import { type LaunchProject, type LaunchRequest, launchProject, STORY_FLAGS } from '../support/launch-project.ts';
 import { filesBelow } from '../support/run-folder.ts';
 import { isRoot } from '../support/sshd.ts';
 

@@ -11,11 +11,11 @@ import { expect, test } from 'vitest';
 import { proves } from '../proves.ts';
 import type { Cable } from '../support/cable.ts';
 import { isAlive, until } from '../support/child-processes.ts';
-import { startAerie, type StartedCli } from '../support/cli.ts';
+import { type StartedCli, startAerie } from '../support/cli.ts';
 import { Judge } from '../support/judge.ts';
 import { endsWithTheTest, enginesOf, eventsOf, expectAnsweredOnce, neverTwoEngines } from '../support/launch-history.ts';
 import { describeAt } from '../support/launch-place.ts';
-import { type LaunchProject, launchProject, type LaunchRequest, QUICK_PHASES } from '../support/launch-project.ts';
+import { type LaunchProject, type LaunchRequest, launchProject, QUICK_PHASES } from '../support/launch-project.ts';
 import { promptRow } from '../support/lookalike-project.ts';
 import { sshMasterOf } from '../support/ssh-master.ts';
 

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { openDoor } from '../support/cli-door.ts';
 import { MAIN, makeProject } from '../support/cli.ts';
+import { openDoor } from '../support/cli-door.ts';
 import { LIST_MODULES, modulesIn } from '../support/list-modules.ts';
 
 /** init writes the run file that doctor looks at. */

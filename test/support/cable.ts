@@ -5,8 +5,9 @@
  * anybody; bytes, ends and new connections wait, as with a pulled cable. `mend` ends both: after a cut connections are taken
  * again, after a freeze what waited goes on its way (TCP sends it again).
  */
-import { createServer, connect, type Server, type Socket } from 'node:net';
+
 import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 export interface Cable {

@@ -1,6 +1,6 @@
 /** How every command must end, whatever it was given: an answer or an error of the table, never a bug and never a stack. */
 import { expect } from 'vitest';
-import { ERRORS, EXIT_CODE, type ErrorCode, type Fault } from '../../src/base/errors.ts';
+import { ERRORS, type ErrorCode, EXIT_CODE, type Fault } from '../../src/base/errors.ts';
 import type { CliResult } from './cli.ts';
 
 const NEVER = new Set<number | null>([EXIT_CODE.bug, null]);

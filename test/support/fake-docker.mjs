@@ -16,8 +16,8 @@ import { isRunning, openState, statusOf } from './fake-docker/containers.mjs';
 import { tellLog } from './fake-docker/logs.mjs';
 import { options } from './fake-docker/options.mjs';
 import { parseRun, refusal } from './fake-docker/run-options.mjs';
-import { signalFirst, signalNamed } from './fake-docker/signals.mjs';
 import { fill, inspectionOf, rowOf } from './fake-docker/show.mjs';
+import { signalFirst, signalNamed } from './fake-docker/signals.mjs';
 
 const SUPERVISOR = fileURLToPath(new URL('./fake-docker/supervise.mjs', import.meta.url));
 const state = openState(process.env['AERIE_FAKE_DOCKER'] ?? '');

@@ -1,5 +1,5 @@
 /** What stands before an engine in real places: a proxy with a base path, TLS, a key; it hands on what comes through. */
-import { createServer as createPlain, type IncomingMessage, request as ask, type ServerResponse } from 'node:http';
+import { request as ask, createServer as createPlain, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTls } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';

@@ -1,10 +1,11 @@
 /** Reads a run's `ledger.sqlite` for the judge: plain SQL, nothing of Aerie's. */
-import { DatabaseSync } from '@photostructure/sqlite';
+
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { DatabaseSync } from '@photostructure/sqlite';
 
 export interface RecordRow {
   readonly partition: string;

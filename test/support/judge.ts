@@ -9,8 +9,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { JudgedFiles } from './judge-files.ts';
+import { type LedgerRows, type RecordRow, readLedger, type TurnRow } from './judge-ledger.ts';
 import { type Answered, type ExpectedPartition, Witness } from './judge-witness.ts';
-import { type LedgerRows, readLedger, type RecordRow, type TurnRow } from './judge-ledger.ts';
 
 export interface JudgeOptions {
   readonly runFolder: string;

@@ -8,7 +8,7 @@ import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { findKnownModel } from '../../src/capacity/known-models.ts';
-import { aerie, type CliResult, makeProject, type Project, startAerie, type StartedCli } from './cli.ts';
+import { aerie, type CliResult, makeProject, type Project, type StartedCli, startAerie } from './cli.ts';
 import { type BoxRequest, type LaunchPlace, openPlace, type Where } from './launch-place.ts';
 import { promptRow } from './lookalike-project.ts';
 import { type JournalLine, readJournal } from './read-journal.ts';

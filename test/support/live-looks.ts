@@ -1,7 +1,8 @@
 /** Looks at a server, minute by minute, with only what a test says of them. */
-import { accountOf } from './diagnose-log.ts';
+
 import { judgeLook, type LookInput } from '../../src/diagnosis/live/judge-look.ts';
 import type { Health, LiveVerdict, Look, ProcessSigns } from '../../src/diagnosis/live/look.ts';
+import { accountOf } from './diagnose-log.ts';
 
 export interface Sketch {
   readonly process?: Partial<ProcessSigns>;

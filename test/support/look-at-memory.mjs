@@ -4,8 +4,8 @@
  */
 import { nodeHost } from '../../dist/host/node-host.js';
 import { localMachine } from '../../dist/machine/local/local-machine.js';
-import { awaitMemory } from '../../dist/server/gpu-memory.js';
 import { describeHolders } from '../../dist/server/describe-holders.js';
+import { awaitMemory } from '../../dist/server/gpu-memory.js';
 
 const host = nodeHost();
 const [, , baseline = '[]'] = process.argv;

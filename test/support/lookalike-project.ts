@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
 import { makeProject, type Project } from './cli.ts';
-import { promptStates, readShardLines } from './run-folder.ts';
 import { type JournalLine, readJournal } from './read-journal.ts';
+import { promptStates, readShardLines } from './run-folder.ts';
 import { type RunningProgram, spawnProgram } from './spawn-program.ts';
 
 export interface LookalikeRequest {

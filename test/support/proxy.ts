@@ -1,5 +1,5 @@
 /** A real proxy for tests: CONNECT for https, whole addresses for http, a user and a password where they are asked for. */
-import { createServer, type IncomingMessage, request as ask } from 'node:http';
+import { request as ask, createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { onTestFinished } from 'vitest';
 

@@ -6,8 +6,8 @@ import type { LogFacts } from '../../src/diagnosis/log-facts.ts';
 import type { Rule } from '../../src/diagnosis/rule.ts';
 import { RULES } from '../../src/diagnosis/rules/all.ts';
 import type { Verdict } from '../../src/diagnosis/verdict.ts';
-import type { PolicyRule } from '../../src/spec/run.ts';
 import type { Flags, LaunchTry, RecoveryBasis } from '../../src/server/recovery/recovery.ts';
+import type { PolicyRule } from '../../src/spec/run.ts';
 
 function shapeOf(name: string): RecoveryBasis['shape'] {
   const known = findKnownModel(name);

@@ -1,10 +1,10 @@
 /** A launch of the lookalike that is ready, with a client; and a load that keeps so many requests in flight. */
 import { Pool } from 'undici';
 import { onTestFinished } from 'vitest';
-import { parseSglangMessage } from '../../src/engine/sglang/log-lines.ts';
 import { peelLine } from '../../src/engine/log-envelope.ts';
 import type { LogEvent } from '../../src/engine/log-event.ts';
 import { readSamples } from '../../src/engine/prometheus.ts';
+import { parseSglangMessage } from '../../src/engine/sglang/log-lines.ts';
 import { type Launch, type LaunchRequest, startLaunch } from './launch-bench.ts';
 
 export interface ServedReply {

@@ -4,8 +4,8 @@
  */
 import { calibrate, PCIE_PREFILL, PUBLISHED_PCIE, type StepShape } from '../../src/twin/calibrate.ts';
 import { explainGain, type LaunchPoint } from '../../src/twin/explain-gain.ts';
-import { fitMeanOutput, type FittedLengths } from '../../src/twin/fit-lengths.ts';
-import { sigmaOfCv, type DrawnLoad } from '../../src/twin/lengths.ts';
+import { type FittedLengths, fitMeanOutput } from '../../src/twin/fit-lengths.ts';
+import { type DrawnLoad, sigmaOfCv } from '../../src/twin/lengths.ts';
 import { seededRandom } from '../../src/twin/seeded-random.ts';
 import { graphBatchSizes, SGLANG_RULES, type TwinServer } from '../../src/twin/server.ts';
 import type { StepTime } from '../../src/twin/step-time.ts';

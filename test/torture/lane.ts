@@ -10,8 +10,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BenchPlan, CrashBench, until, type Worker, type WorkerEnd } from '../support/crash-bench.ts';
 import { JudgeError } from '../support/judge.ts';
-import { type Kind, POINTS } from './owed.ts';
 import { OpenRequests } from './open-requests.ts';
+import { type Kind, POINTS } from './owed.ts';
 
 export interface LaneOptions {
   readonly endpoints: number;

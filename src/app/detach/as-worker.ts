@@ -9,8 +9,8 @@ import type { AerieError } from '../../base/errors.ts';
 import type { Event } from '../../base/events.ts';
 import { openWorkerPipe, type WorkerPipe } from '../../host/worker-process.ts';
 import type { OperationContext } from '../context.ts';
-import { keepBounded, logOf, takePlace } from './worker-log.ts';
 import { failedWord, type WorkerWord } from './words.ts';
+import { keepBounded, logOf, takePlace } from './worker-log.ts';
 
 /** The log in which a worker begins; that it is there makes a process a detached worker. Never passed on. */
 export const DETACHED = 'AERIE_DETACHED';

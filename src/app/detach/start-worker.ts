@@ -16,8 +16,8 @@ import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
 import { refuseNetworkDisk } from '../refuse-network-disk.ts';
 import { DETACHED } from './as-worker.ts';
-import { beginningLog, logOf } from './worker-log.ts';
 import { errorOfWord, readWord, type WorkerWord } from './words.ts';
+import { beginningLog, logOf } from './worker-log.ts';
 
 export interface DetachInput {
   /** Run file or run folder. */

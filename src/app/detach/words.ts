@@ -2,7 +2,7 @@
  * What a detached worker says to the command that started it, until it works or has failed: lines of JSON on a pipe. Pure.
  * Both are the same Aerie, and still a line is read with care: it may be cut by a kill.
  */
-import { AerieError, type ErrorCode, type ErrorDetail, ERRORS } from '../../base/errors.ts';
+import { AerieError, ERRORS, type ErrorCode, type ErrorDetail } from '../../base/errors.ts';
 import type { Event } from '../../base/events.ts';
 
 export type WorkerWord =

@@ -8,9 +8,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
 import { quoteShell } from '../../base/quote-shell.ts';
 import { cacheFolderOf } from '../../host/cache-folder.ts';
+import { findHubFile, type HubAccess, HubError, listHubEntries } from '../../host/hub-files.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { readMachineText } from '../../machine/read-text.ts';
-import { findHubFile, type HubAccess, HubError, listHubEntries } from '../../host/hub-files.ts';
 
 export interface ModelFiles {
   readonly name: string;

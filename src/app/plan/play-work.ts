@@ -1,7 +1,7 @@
 /** A whole run in the twin: running requests, queue, tokens a second, hours, money. Pure. */
 import { playLoad } from '../../twin/play-load.ts';
-import type { Candidate, PlanBasis } from './candidate.ts';
 import { stepTimeFor, twinServerOf } from '../../twin/server-of-launch.ts';
+import type { Candidate, PlanBasis } from './candidate.ts';
 import type { PlannedWork } from './workload.ts';
 
 export interface PlayedWork {

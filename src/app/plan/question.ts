@@ -3,9 +3,9 @@
  * Promises: everything that is taken for granted is said in `assumed`.
  */
 import { AerieError } from '../../base/errors.ts';
-import { describeGpu, findGpu } from '../../capacity/gpus.ts';
-import type { Gpu } from '../../capacity/gpu.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
+import type { Gpu } from '../../capacity/gpu.ts';
+import { describeGpu, findGpu } from '../../capacity/gpus.ts';
 import { SGLANG_LINE, VLLM_LINE, wordsOf } from '../../engine/launching.ts';
 import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 

@@ -1,8 +1,8 @@
 /** A probed server for people and for `--json`: what was seen of it, judged. Secrets are taken out here, and nowhere later. */
 import { redactAll } from '../../base/redact-shapes.ts';
 import type { Account } from '../../diagnosis/account.ts';
-import { judgeProbe } from '../../diagnosis/probe/judge-probe.ts';
 import type { LogFacts } from '../../diagnosis/log-facts.ts';
+import { judgeProbe } from '../../diagnosis/probe/judge-probe.ts';
 import type { Evidence } from '../../diagnosis/verdict.ts';
 import type { Clock } from '../../host/host.ts';
 import type { OperationContext } from '../context.ts';

@@ -3,9 +3,10 @@
  * Promises: never a tail alone; line numbers are those of the file wherever the lines between could be counted; what was not read
  * is told in bytes.
  */
+
+import { formatBytes } from '../../base/units.ts';
 import type { Account } from '../../diagnosis/account.ts';
 import { LogReader, type ReadOptions } from '../../diagnosis/read-log.ts';
-import { formatBytes } from '../../base/units.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { SurveyedLog } from '../../machine/survey/survey.ts';
 

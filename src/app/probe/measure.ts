@@ -2,14 +2,15 @@
  * What a probed server holds and which rules it keeps: by its log wherever the line stands, and by its own account. A server that is
  * loading or dead is measured by its log alone; where there is neither, nothing is known and nothing is claimed.
  */
+
+import { isKnown, isSameType } from '../../base/element-type.ts';
+import { formatCount } from '../../base/units.ts';
 import { findEffectiveKvType } from '../../diagnosis/effective-kv-type.ts';
 import type { LogFacts } from '../../diagnosis/log-facts.ts';
 import { type ServerFacts, UNKNOWN_FACTS } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
-import { formatCount } from '../../base/units.ts';
-import { isKnown, isSameType } from '../../base/element-type.ts';
-import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
+import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import { checkPolicy, describeRule, isBroken, type PolicyCheck } from '../../spec/policy.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import { classOfFacts } from '../policy/judge-launches.ts';

@@ -1,10 +1,10 @@
 /** `aerie server logs`: the log of a launch, as the server wrote it, from the beginning or its last lines; followed if asked for. */
 import { AerieError } from '../../base/errors.ts';
+import { openBook } from '../../server/launch/launch-book.ts';
+import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
 import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
 import { machineOf } from '../servers/machine-of.ts';
-import { openBook } from '../../server/launch/launch-book.ts';
-import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 import { type LogWanted, type OpenedLog, openLaunchLog } from './open-log.ts';
 

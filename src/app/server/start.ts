@@ -2,11 +2,12 @@
  * `aerie server start`: launches the servers of a run file, or finds them again, and returns when each is ready and verified.
  * They go on when the command has ended; `aerie run` uses them, `aerie server stop` ends them.
  */
-import type { Event, Happening } from '../../base/events.ts';
+
+import { join } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
+import type { Event, Happening } from '../../base/events.ts';
 import { openRunLog } from '../../observe/run-log.ts';
 import type { RunSpec } from '../../spec/run.ts';
-import { join } from 'node:path';
 import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
 import { policyInForce } from '../policy-in-force.ts';

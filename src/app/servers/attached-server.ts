@@ -3,9 +3,10 @@
  * Promises: rules are asked about what its log and its own account prove; a log that contradicts it is not taken for its own; what is
  * missing is said once, with what it costs; no key of its command line or its log is shown.
  */
+
+import { isSameType } from '../../base/element-type.ts';
 import type { Happening } from '../../base/events.ts';
 import { openRedactor } from '../../base/redact.ts';
-import { isSameType } from '../../base/element-type.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import type { Account } from '../../diagnosis/account.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
@@ -17,8 +18,8 @@ import { costsOfMissingLog } from '../../server/attach/missing-log.ts';
 import { whyNotItsLog } from '../../server/attach/own-log.ts';
 import { openServerLog } from '../../server/attach/read-server-log.ts';
 import type { ServerLog } from '../../server/attach/server-log.ts';
-import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
+import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import type { Attachment, PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import type { KnownLaunch } from './admit-launch.ts';

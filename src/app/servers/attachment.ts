@@ -1,7 +1,7 @@
 /** The three kinds of `attach:`: the way to the server, where its log may be, and who answers there. */
 import { AerieError } from '../../base/errors.ts';
-import { isLoopback } from '../../base/loopback.ts';
 import type { Happening } from '../../base/events.ts';
+import { isLoopback } from '../../base/loopback.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import { portIn } from '../../engine/launching.ts';
 import type { Machine, Reach } from '../../machine/machine.ts';

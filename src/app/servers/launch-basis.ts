@@ -3,11 +3,11 @@
  * measured. Nothing of it is needed to start a server: where it cannot be had, the plan says so and less is predicted.
  */
 import { AerieError } from '../../base/errors.ts';
-import { findGpu, describeGpu } from '../../capacity/gpus.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import type { Gpu } from '../../capacity/gpu.ts';
+import { describeGpu, findGpu } from '../../capacity/gpus.ts';
 import type { ModelShape } from '../../capacity/model-shape.ts';
-import { type Plan, planLaunch, type MeasuredLaunch } from '../../capacity/plan-launch.ts';
+import { type MeasuredLaunch, type Plan, planLaunch } from '../../capacity/plan-launch.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { parseGiven } from '../../server/recovery/changes.ts';
 import type { Flags, RecoveryBasis } from '../../server/recovery/recovery.ts';

@@ -1,16 +1,16 @@
 /** The servers of a run file → servers that are kept ready, each admitted only when it is what the run says. */
 import type { Happening } from '../../base/events.ts';
-import { openRedactor } from '../../base/redact.ts';
 import type { FoundTemplate } from '../../base/prompt-template.ts';
+import { openRedactor } from '../../base/redact.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { Fleet } from '../../fleet/fleet.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Endpoint } from '../../server/endpoint.ts';
 import { KeptServer, type KeptServerOptions } from '../../server/kept-server.ts';
+import type { EngineLauncher } from '../../server/launch/engine-launcher.ts';
 import { launchEmbedded } from '../../server/launch-embedded.ts';
 import type { ModelFile } from '../../server/model-file.ts';
-import type { EngineLauncher } from '../../server/launch/engine-launcher.ts';
 import { type Attachment, MOST_IN_FLIGHT, type PolicyRule, type RunSpec, type ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { admitLaunch } from './admit-launch.ts';

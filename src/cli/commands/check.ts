@@ -1,6 +1,6 @@
 import { runCheck } from '../../app/check.ts';
-import type { CheckFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
+import type { CheckFlags } from '../flags.ts';
 import { perform } from '../perform.ts';
 import { checkData, renderCheck } from '../render/check.ts';
 import { openTerminal } from '../terminal.ts';

@@ -1,6 +1,6 @@
 import { runExport } from '../../app/export.ts';
-import type { ExportFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
+import type { ExportFlags } from '../flags.ts';
 import { perform } from '../perform.ts';
 import { renderExport } from '../render/export.ts';
 import { openTerminal } from '../terminal.ts';

@@ -2,8 +2,8 @@
 import { basename } from 'node:path';
 import { cancel, isCancel, text } from '@clack/prompts';
 import { runInit } from '../../app/init.ts';
-import type { InitFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
+import type { InitFlags } from '../flags.ts';
 import { perform } from '../perform.ts';
 import { renderInit } from '../render/init.ts';
 import { openTerminal } from '../terminal.ts';

@@ -1,6 +1,6 @@
 import { runPreview } from '../../app/preview.ts';
-import type { CommonFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
+import type { CommonFlags } from '../flags.ts';
 import { perform } from '../perform.ts';
 import { renderPreview } from '../render/preview.ts';
 import { openTerminal } from '../terminal.ts';

@@ -1,6 +1,6 @@
 import { runStatus } from '../../app/status.ts';
-import type { StatusFlags } from '../flags.ts';
 import type { CliContext } from '../cli-context.ts';
+import type { StatusFlags } from '../flags.ts';
 import { perform } from '../perform.ts';
 import { renderStatus } from '../render/status.ts';
 import { openTerminal } from '../terminal.ts';

@@ -1,6 +1,7 @@
 /** The answer of `aerie doctor`. Pure but for colour. */
-import { stdoutColour as pc } from './colour.ts';
+
 import type { DoctorReport } from '../../app/doctor.ts';
+import { stdoutColour as pc } from './colour.ts';
 
 const COLOUR = { ok: pc.green, warning: pc.yellow, fails: pc.red } as const;
 

@@ -1,6 +1,7 @@
 /** An error as a person sees it on stderr. */
-import { stderrColour as pc } from './colour.ts';
+
 import type { AerieError } from '../../base/errors.ts';
+import { stderrColour as pc } from './colour.ts';
 
 /** On a terminal the last line says where more is; in a log it would only be noise. */
 export function renderErrorText(error: AerieError, isTerminal = false): string {

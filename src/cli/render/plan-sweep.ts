@@ -1,6 +1,7 @@
 /** A sweep as a table and as bars in the terminal. Pure. */
-import type { PlanReport } from '../../app/plan.ts';
+
 import type { SweepRow } from '../../app/plan/run-sweep.ts';
+import type { PlanReport } from '../../app/plan.ts';
 import { formatCount } from '../../base/units.ts';
 import { renderTable } from './table.ts';
 

@@ -1,8 +1,9 @@
 /** The answer of `aerie plan`: the figures with where they are from, the verdict, and what to type next. Pure. */
-import type { PlanReport, PlayedAlternative } from '../../app/plan.ts';
+
 import type { Alternative } from '../../app/plan/alternatives.ts';
 import type { Candidate } from '../../app/plan/candidate.ts';
 import type { PlayedWork } from '../../app/plan/play-work.ts';
+import type { PlanReport, PlayedAlternative } from '../../app/plan.ts';
 import { formatCount } from '../../base/units.ts';
 import { renderPlanSweep } from './plan-sweep.ts';
 import { renderTable } from './table.ts';

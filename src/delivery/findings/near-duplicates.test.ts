@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { runs } from '../../../test/support/property-runs.ts';
 import { openNearDuplicates, STRETCH_WORDS, signatureOf } from './near-duplicates.ts';
 import { hashStretches, hashWord, wordsOf } from './words.ts';
-import { runs } from '../../../test/support/property-runs.ts';
 
 /** The share of five-word stretches that two texts have in common, counted exactly. */
 function jaccard(one: string, other: string): number {

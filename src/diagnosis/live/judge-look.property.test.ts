@@ -2,11 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountOf, readCorpus } from '../../../test/support/diagnose-log.ts';
-import { BUSY, looksOf, REFUSED, type Sketch, standing, STARTING, WELL } from '../../../test/support/live-looks.ts';
+import { BUSY, looksOf, REFUSED, type Sketch, STARTING, standing, WELL } from '../../../test/support/live-looks.ts';
 import { hasWorked } from '../account-view.ts';
-import { judgeLook, keepLooks } from './judge-look.ts';
-import { type Health, type LiveState, logSigns, type Look } from './look.ts';
 import { LogReader } from '../read-log.ts';
+import { judgeLook, keepLooks } from './judge-look.ts';
+import { type Health, type LiveState, type Look, logSigns } from './look.ts';
 
 const LOGS = readCorpus().map(({ name, text }) => ({ name, text }));
 const READY = '[2026-02-01 10:00:09] The server is fired up and ready to roll!\n';

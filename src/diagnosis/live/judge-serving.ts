@@ -10,7 +10,7 @@ import type { Verdict } from '../verdict.ts';
 import { sayMovement } from './judge-starting.ts';
 import type { LiveVerdict, Look } from './look.ts';
 import { lastCounters, lastMoved, type Movement, movements, since, WORK_SIGNS } from './movement.ts';
-import { change, type Change, isSick, isWell, type LookInput, logVerdict, sayHealth } from './view.ts';
+import { type Change, change, isSick, isWell, type LookInput, logVerdict, sayHealth } from './view.ts';
 
 /** SGLang's watchdog without a flag, in seconds. */
 const WATCHDOG_S = 300;

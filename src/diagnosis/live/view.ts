@@ -1,7 +1,7 @@
 /** What the judges of a living server share: the looks, what moved, and how a verdict is put together. Pure. */
 import { formatDuration } from '../../base/units.ts';
 import type { Account } from '../account.ts';
-import { diagnose, type DiagnoseOptions } from '../diagnose.ts';
+import { type DiagnoseOptions, diagnose } from '../diagnose.ts';
 import { ruleOf } from '../rules/all.ts';
 import type { Confidence, Phase, State, Verdict } from '../verdict.ts';
 import type { Health, LiveState, LiveVerdict, Look } from './look.ts';

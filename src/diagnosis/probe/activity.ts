@@ -6,9 +6,9 @@ import { formatCount, formatDuration } from '../../base/units.ts';
 import type { EngineCounters } from '../../engine/counters.ts';
 import { hasWorked } from '../account-view.ts';
 import { START_SIGNS } from '../live/movement.ts';
+import { type Counted, countTokens } from './count-tokens.ts';
 import type { Activity, ProbeEvidence, Reading } from './evidence.ts';
 import { looksOf } from './looks.ts';
-import { type Counted, countTokens } from './count-tokens.ts';
 import { probeLinesAtEnd, quietOf } from './since-when.ts';
 
 /** A line of work that is older says nothing of now: SGLang prints each 40 steps, vLLM each 10 s. */

@@ -1,7 +1,7 @@
 /** It has crashed, or somebody ended it: a person, the kernel, the limit of its container. Pure. */
 import { formatDuration } from '../../base/units.ts';
-import { readExit } from '../live/read-exit.ts';
 import type { Account } from '../account.ts';
+import { readExit } from '../live/read-exit.ts';
 import type { ProbeHypothesis } from './evidence.ts';
 import { about, type View, when } from './view.ts';
 

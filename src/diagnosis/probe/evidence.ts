@@ -1,8 +1,8 @@
 /** What one probe has seen of one server, before it is judged. Pure data; nothing here says where it was seen from. */
 import type { EngineCounters } from '../../engine/counters.ts';
 import type { Account } from '../account.ts';
-import type { Health, ProcessSigns } from '../live/look.ts';
 import type { DiagnoseOptions } from '../diagnose.ts';
+import type { Health, ProcessSigns } from '../live/look.ts';
 
 /** One of the two readings of a probe. */
 export interface Reading {

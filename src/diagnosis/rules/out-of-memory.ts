@@ -2,7 +2,7 @@
  * A GPU out of memory, told apart by where it happened: before the pool, while the pool is made, and after it want opposite
  * remedies. The texts are the same everywhere; the frames above them or the phase decide.
  */
-import { advise, byEngine, fractionOf, type Rule, type RemedyFacts } from '../rule.ts';
+import { advise, byEngine, fractionOf, type RemedyFacts, type Rule } from '../rule.ts';
 import type { Remedy } from '../verdict.ts';
 import { CAPTURE_FRAMES, LOAD_FRAMES, POOL_FRAMES, PROFILE_FRAMES, SERVE_FRAMES } from './frames.ts';
 

@@ -2,12 +2,12 @@
 import { RETURN_TOKEN_IDS, readChat, renderChat } from '../chat-completion.ts';
 import { byGenerate } from '../continuations.ts';
 import { COUNT_TOKENS } from '../count-tokens.ts';
+import { unlessEmpty } from '../counters.ts';
 import { readDetokenized, renderDetokenize } from '../detokenize.ts';
 import type { Dialect, MetricsReading } from '../dialect.ts';
-import { countOf, parseLoose } from '../loose-json.ts';
 import { exactnessByPath, idPathOf } from '../id-paths.ts';
+import { countOf, parseLoose } from '../loose-json.ts';
 import { factsFromServerInfo } from '../server-info.ts';
-import { unlessEmpty } from '../counters.ts';
 
 /** Its account of itself has the counters too. */
 const metrics: MetricsReading = {

@@ -12,12 +12,12 @@ import { bug } from '../../base/errors.ts';
 import type { Happening } from '../../base/events.ts';
 import type { AttemptRow, Commit, CommittedRecord, Drop, FinishedTurn, PromptKey, RecordCounts, SetAside } from '../ledger.ts';
 import type { Database } from './database.ts';
+import { Latecomers } from './latecomers.ts';
 import { staleFence } from './leases.ts';
 import { type CounterChange, CounterChanges } from './partitions.ts';
 import { number } from './row.ts';
 import { ShardChanges } from './shards.ts';
 import { supersedeRecord } from './superseding.ts';
-import { Latecomers } from './latecomers.ts';
 
 /** What came too late is told: a record of a launch that was withdrawn meanwhile is entered as withdrawn. */
 export function applyCommit(database: Database, commit: Commit): readonly Happening[] {

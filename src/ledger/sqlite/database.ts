@@ -5,8 +5,9 @@
  * On failure: rolled back and thrown as an `AerieError`. After `disk.failed` nobody knows whether the last transaction
  * reached the disk, so every later one is refused with the same error until the file is opened again.
  */
-import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
+
 import { statSync } from 'node:fs';
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { AerieError } from '../../base/errors.ts';
 import { openForReading, openForWork } from './open-file.ts';
 import type { Bindings, Row } from './row.ts';

@@ -1,7 +1,7 @@
 /** Events are numbered inside the transaction that makes them true: a reader that has seen n has missed nothing before it. */
 import type { Event, EventKind, Facts, Happening } from '../../base/events.ts';
 import type { Database } from './database.ts';
-import { number, text, type Row } from './row.ts';
+import { number, type Row, text } from './row.ts';
 
 /** Inside a transaction. */
 export function appendEvents(database: Database, at: number, happenings: readonly Happening[]): readonly Event[] {

@@ -6,7 +6,7 @@ import { bug } from '../../base/errors.ts';
 import type { Lease, PromptKey } from '../ledger.ts';
 import type { Database } from './database.ts';
 import { CounterChanges, partitionOrdinal } from './partitions.ts';
-import { number, text, type Row } from './row.ts';
+import { number, type Row, text } from './row.ts';
 import { liveCounts } from './superseding.ts';
 import { restartConversations } from './withdrawing.ts';
 

@@ -2,15 +2,16 @@
  * Random lives of a run against a model of a few lines: after every step the counters are the model's, and no prompt has
  * two live records. A crash is a ledger closed without a word and opened again.
  */
-import fc from 'fast-check';
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { attempt, batch, commitOf, enrolled, launch, recordOf, turnOf } from '../../../test/contracts/ledger-rows.ts';
+import { runs } from '../../../test/support/property-runs.ts';
 import type { Commit, Lease, Ledger } from '../ledger.ts';
 import { openSqliteLedger } from './open-ledger.ts';
-import { runs } from '../../../test/support/property-runs.ts';
 
 const PROMPTS = 6;
 

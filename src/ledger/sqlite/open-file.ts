@@ -1,7 +1,8 @@
 /** Opening an SQLite file, for work or for reading alone. Errors are SQLite's or the system's; the caller translates them. */
-import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
+
 import { closeSync, constants, existsSync, openSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { isForWantOfWriting } from './sqlite-error.ts';
 
 export function openForWork(path: string, timeoutMs: number): DatabaseSyncInstance {

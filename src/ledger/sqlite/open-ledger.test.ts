@@ -1,5 +1,5 @@
 /** What an opening does with a file that is newer, foreign, torn, absent, read-only, or written by somebody else meanwhile. */
-import { DatabaseSync } from '@photostructure/sqlite';
+
 import {
   chmodSync,
   existsSync,
@@ -13,11 +13,12 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { deniedToWrite } from '../../../test/contracts/denied-to-write.ts';
 import { attempt, batch, commitOf, enrolled, launch, recordOf, turnOf } from '../../../test/contracts/ledger-rows.ts';
 import { openSqliteLedger } from './open-ledger.ts';
 import { FORMAT } from './schema.ts';
-import { deniedToWrite } from '../../../test/contracts/denied-to-write.ts';
 
 const clock = { now: () => 5 };
 let folder = '';

@@ -6,7 +6,7 @@ import { bug } from '../../base/errors.ts';
 import type { PartPin } from '../../dataset/source-pin.ts';
 import type { PartitionCounters, PartitionSettings } from '../ledger.ts';
 import type { Database } from './database.ts';
-import { number, text, type Row } from './row.ts';
+import { number, type Row, text } from './row.ts';
 
 /**
  * Adds what is new; raises what is there, where 0 (none) is higher than every number. A limit that rises reopens a source it

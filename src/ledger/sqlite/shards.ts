@@ -6,7 +6,7 @@ import { bug } from '../../base/errors.ts';
 import type { CommittedRecord, LiveRecord, ShardRow } from '../ledger.ts';
 import type { Database } from './database.ts';
 import { partitionOrdinal } from './partitions.ts';
-import { number, text, type Row } from './row.ts';
+import { number, type Row, text } from './row.ts';
 
 /** Live records are read in pages, so that no statement stays open while the caller works (and the ledger may commit meanwhile). */
 const PAGE_ROWS = 1000;

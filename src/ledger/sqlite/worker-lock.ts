@@ -8,9 +8,10 @@
  * Only `exec` is used: a prepared statement would keep the lock after `close`, until the garbage collector takes it.
  * Nothing else in this process may open and close `lock.sqlite`: that would drop the lock (POSIX record locks).
  */
-import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { AerieError } from '../../base/errors.ts';
 import { quoteShell } from '../../base/quote-shell.ts';
 import { openForWork } from './open-file.ts';

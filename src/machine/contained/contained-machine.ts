@@ -7,7 +7,7 @@
 import type { CommandResult } from '../../host/commands.ts';
 import type { DetachedStart, FamilyMember, Machine, ProcessIdentity, ProcessLook, SignalResult } from '../machine.ts';
 import { followContainer, listContainers, parseContainers, removeContainers, signalContainer } from './containers.ts';
-import { combineLooks, type Containment, type Inside, insideOf, lives, memberOf } from './inside.ts';
+import { type Containment, combineLooks, type Inside, insideOf, lives, memberOf } from './inside.ts';
 import { listSteps, parseSteps, signalStep } from './steps.ts';
 
 export interface ContainedMachine extends Machine {

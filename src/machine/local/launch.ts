@@ -7,7 +7,7 @@ import { AerieError, systemCodeOf } from '../../base/errors.ts';
 import { type DetachedReport, startDetached } from '../../host/detached.ts';
 import type { Host } from '../../host/host.ts';
 import { describeFailedStart } from '../failed-start.ts';
-import { launchShellArgs, parseReport, reportPathOf, renderLaunchScript, saysStarted } from '../launch-script.ts';
+import { launchShellArgs, parseReport, renderLaunchScript, reportPathOf, saysStarted } from '../launch-script.ts';
 import type { DetachedStart, ProcessIdentity } from '../machine.ts';
 import { identityOf, readStat } from './proc.ts';
 import { readSlice } from './read-slice.ts';

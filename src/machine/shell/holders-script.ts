@@ -3,8 +3,8 @@ import { bearsOnGpus, describeProcess, driverFiles, parseMinors, parseUsers } fr
 import type { SeenProcess } from '../holder-facts.ts';
 import { hasEnded, type ProcessStat, parseStat } from '../parse-stat.ts';
 import { type Frames, frameFunctions, numbersIn } from './frames.ts';
-import { FIND, TABLE } from './processes-in-sh.ts';
 import { READ_BOOT } from './look-script.ts';
+import { FIND, TABLE } from './processes-in-sh.ts';
 
 /** `listed`: pids that nvidia-smi names. Where neither it nor the driver is, nobody is looked at. */
 export interface HoldersQuestion {

@@ -8,7 +8,7 @@
  */
 import { quoteShell } from '../../base/quote-shell.ts';
 import { commandOf } from '../describe-look.ts';
-import { LAUNCH_SHELL_WORD, parseReport, renderLaunchScript, reportPathOf, type LaunchReport } from '../launch-script.ts';
+import { LAUNCH_SHELL_WORD, type LaunchReport, parseReport, renderLaunchScript, reportPathOf } from '../launch-script.ts';
 import type { DetachedStart, ProcessIdentity } from '../machine.ts';
 import { parseStat } from '../parse-stat.ts';
 import { type Frames, frameFunctions } from './frames.ts';

@@ -13,8 +13,8 @@ import type { ShellReply, ShellRequest, ShellWire } from '../shell-wire.ts';
 import { explainLost } from './lost-words.ts';
 import { REMOTE_COMMAND, renderInput, scriptStderr } from './remote-shell.ts';
 import { ReplyFrame } from './reply-frame.ts';
-import { openSharing, renderSsh, type Sharing, type SshCommand, sharingOptions } from './ssh-command.ts';
 import { Slots } from './slots.ts';
+import { openSharing, renderSsh, type Sharing, type SshCommand, sharingOptions } from './ssh-command.ts';
 
 export interface SshWire extends ShellWire {
   /** Ends the scripts under way. The shared connection ends by itself a minute later: other runs may use it. */

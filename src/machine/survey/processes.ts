@@ -1,6 +1,6 @@
 /** The table of processes of a survey: who is there, who belongs to whom, how much they hold and read. Pure. */
 import { findFamily } from '../family.ts';
-import { hasEnded, parseStat, type ProcessStat } from '../parse-stat.ts';
+import { hasEnded, type ProcessStat, parseStat } from '../parse-stat.ts';
 
 export interface SurveyedProcess extends ProcessStat {
   readonly argv: readonly string[];

@@ -9,9 +9,9 @@ import {
   type Fields,
   parseObject,
   type Reading,
-  renderVllmError,
-  readRid,
   type ReplyParts,
+  readRid,
+  renderVllmError,
   type Shape,
 } from './shapes.ts';
 import { encodeMessages, isRole } from './tokens.ts';

@@ -5,7 +5,7 @@
 import type { Random } from '../../host/host.ts';
 import { drawAnswerTokens, randomFrom } from './draw.ts';
 import type { AnswerTokens } from './scenario.ts';
-import { decodeIds, encodeText, saidSoFar, STOP_ID } from './tokens.ts';
+import { decodeIds, encodeText, STOP_ID, saidSoFar } from './tokens.ts';
 
 export interface Answer {
   /** Ends with the stop id when `finish` is `stop`. */

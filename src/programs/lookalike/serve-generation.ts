@@ -19,9 +19,9 @@ import type { FaultTable } from './faults.ts';
 import type { Journal, JournalSubject } from './journal.ts';
 import { type OutgoingReply, type PartsWithoutUsage, renderAnswer, renderStatus } from './render-outcome.ts';
 import type { Fault, Scenario } from './scenario.ts';
-import type { Settings } from './settings.ts';
 import { answerServed, refuseForPool } from './serving/answer.ts';
 import type { Serving } from './serving/serving.ts';
+import type { Settings } from './settings.ts';
 import type { Ask, Reading, Shape } from './shapes.ts';
 
 export interface Stats {

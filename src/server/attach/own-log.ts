@@ -4,9 +4,9 @@
  */
 import { countBits, isKnown } from '../../base/element-type.ts';
 import { formatCount } from '../../base/units.ts';
+import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import type { Account } from '../../diagnosis/account.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
-import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 
 /** '' = nothing speaks against it. */
 export function whyNotItsLog(engine: PlannedEngine, { facts: log, recognised }: Account, server: ServerFacts): string {

@@ -1,7 +1,7 @@
 /** What /proc says of where processes write to. The scripts run against real processes in `test/contracts/find-log.test.ts`. */
 import { expect, test } from 'vitest';
 import { judgeOutputs, judgeReaders } from './judge-outputs.ts';
-import { type Output, parseOutputs, parseReaders, parseWrittenFiles, type ProcessOutputs, unitOf } from './process-outputs.ts';
+import { type Output, type ProcessOutputs, parseOutputs, parseReaders, parseWrittenFiles, unitOf } from './process-outputs.ts';
 
 const stat = (pid: number, parent: number) => `${pid} (a) b) S ${parent} ${pid} ${pid} 0 -1 4 0 0 0 0 1 2 0 0 20 0 1 0 99 0 0`;
 const nowhere = (descriptor: 1 | 2): Output => ({ descriptor, kind: 'nowhere', target: '/dev/null', isByName: true });

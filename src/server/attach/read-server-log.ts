@@ -9,8 +9,8 @@ import type { Machine } from '../../machine/machine.ts';
 import { LogFollower } from '../launch/follow-log.ts';
 import { type LogSource, MOST_BYTES_A_LOOK } from '../launch/log-source.ts';
 import { FROM_BEGINNING, takeDockerLines, withoutOverlap } from './docker-lines.ts';
-import { JsonFileLog } from './json-file-log.ts';
 import { takeJournalEntries } from './journal-lines.ts';
+import { JsonFileLog } from './json-file-log.ts';
 import type { ServerLog } from './server-log.ts';
 
 type Asked = Pick<Machine, 'run' | 'readFile'>;

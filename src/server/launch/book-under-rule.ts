@@ -7,7 +7,7 @@ import type { Facts } from '../../base/events.ts';
 import { describeRule } from '../../spec/policy.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import { describeChange, isSameFlag } from '../recovery/changes.ts';
-import { keepChanges, type KeptChange } from '../recovery/kept-changes.ts';
+import { type KeptChange, keepChanges } from '../recovery/kept-changes.ts';
 import type { Flags } from '../recovery/recovery.ts';
 import { withoutLever } from '../recovery/without-lever.ts';
 import type { LaunchRecord, ServerBook } from './launch-book.ts';

@@ -1,9 +1,9 @@
 /** A launch whose command is a client, as its record in the book says: the machine that sees inside, and the address that Slurm gave it. */
 import { AerieError } from '../../base/errors.ts';
+import { findFlag, VLLM_LINE } from '../../engine/launching.ts';
 import { type ContainedMachine, containedMachine } from '../../machine/contained/contained-machine.ts';
 import { LABEL } from '../../machine/contained/containers.ts';
 import type { Machine, ProcessLook } from '../../machine/machine.ts';
-import { findFlag, VLLM_LINE } from '../../engine/launching.ts';
 import type { LaunchRecord } from './launch-book.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { LOOPBACK } from './loopback.ts';

@@ -13,13 +13,14 @@
  */
 import { AerieError } from '../../base/errors.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
+import { portIn } from '../../engine/launching.ts';
 import type { ProcessIdentity } from '../../machine/machine.ts';
+import type { PolicyRule } from '../../spec/run.ts';
 import type { LaunchedProcess } from '../launched-process.ts';
 import { launchKey } from '../recovery/changes.ts';
 import type { Env, LaunchTry } from '../recovery/recovery.ts';
-import { portIn } from '../../engine/launching.ts';
-import { sayChanged } from './book-under-rule.ts';
 import { beginLaunch } from './begin-launch.ts';
+import { sayChanged } from './book-under-rule.ts';
 import { containedOf, findAddress, machineOfLaunch, refuseUnasked } from './contained-launch.ts';
 import { findFreePort } from './find-free-port.ts';
 import { findStarted, findToStop } from './find-started.ts';
@@ -30,7 +31,6 @@ import { LOOPBACK } from './loopback.ts';
 import { awaitFreeMemory, describeLeft, endLaunch, lookAtMemory } from './make-room.ts';
 import { decideNext, keepAddedRule, keepRule, type Next, type Wanted, wantedOf } from './next-launch.ts';
 import { runPreflight } from './run-preflight.ts';
-import type { PolicyRule } from '../../spec/run.ts';
 
 type Identify = (record: LaunchRecord) => Promise<ProcessIdentity | undefined>;
 

@@ -3,8 +3,8 @@
  * On failure: a log that is not there yet, or was cut or moved away, reads as no news.
  */
 import type { Account } from '../../diagnosis/account.ts';
-import { LogReader } from '../../diagnosis/read-log.ts';
 import type { LoggedEngine } from '../../diagnosis/log-facts.ts';
+import { LogReader } from '../../diagnosis/read-log.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { type LogSource, MOST_BYTES_A_LOOK } from './log-source.ts';
 import type { LogMirror } from './mirror-log.ts';

@@ -11,9 +11,9 @@ import type { Containment } from '../../machine/contained/inside.ts';
 import type { GpuReading, ProcessIdentity } from '../../machine/machine.ts';
 import { replaceFile } from '../../shard/durable-file.ts';
 import { ensureFolder } from '../../shard/durable-folder.ts';
-import type { LoadSeen } from './changed-launch.ts';
-import type { Flags, LaunchTry } from '../recovery/recovery.ts';
 import type { KeptChanges } from '../recovery/kept-changes.ts';
+import type { Flags, LaunchTry } from '../recovery/recovery.ts';
+import type { LoadSeen } from './changed-launch.ts';
 
 /** One launch, from the decision to start it to its end. */
 export interface LaunchRecord {

@@ -4,12 +4,13 @@
  *
  * What moves it: time alone. A look never waits long for a server that does not answer.
  */
-import type { LogFacts } from '../../diagnosis/log-facts.ts';
+
 import { describeProgress } from '../../diagnosis/live/describe-progress.ts';
 import { judgeLook, keepLooks, type LookInput } from '../../diagnosis/live/judge-look.ts';
 import { type Health, type LiveVerdict, type Look, logSigns, type ProcessSigns } from '../../diagnosis/live/look.ts';
-import type { Dialect } from '../../engine/dialect.ts';
+import type { LogFacts } from '../../diagnosis/log-facts.ts';
 import type { EngineCounters } from '../../engine/counters.ts';
+import type { Dialect } from '../../engine/dialect.ts';
 import type { Clock } from '../../host/host.ts';
 import type { HttpClient } from '../../host/http.ts';
 import { openTimeLimit } from '../../host/time-limit.ts';

@@ -5,12 +5,12 @@
 import { AerieError } from '../../base/errors.ts';
 import { formatDuration } from '../../base/units.ts';
 import { insideOf } from '../../machine/contained/inside.ts';
-import { untilOpen } from '../../machine/until-open.ts';
 import type { GpuReading } from '../../machine/machine.ts';
+import { untilOpen } from '../../machine/until-open.ts';
 import { describeHolders } from '../describe-holders.ts';
 import { awaitMemory } from '../gpu-memory.ts';
 import { killHolder } from '../kill-holder.ts';
-import { type LeftMember, stopLaunch, type StopReport } from '../stop-launch.ts';
+import { type LeftMember, type StopReport, stopLaunch } from '../stop-launch.ts';
 import { containedOf } from './contained-launch.ts';
 import type { LaunchRecord } from './launch-book.ts';
 import type { LauncherOptions } from './launcher-options.ts';

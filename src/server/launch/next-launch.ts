@@ -7,7 +7,7 @@ import type { PolicyRule } from '../../spec/run.ts';
 import { applyChanges, describeChange, launchKey } from '../recovery/changes.ts';
 import { decideRecovery } from '../recovery/decide-recovery.ts';
 import { describeRecovery } from '../recovery/describe-recovery.ts';
-import { keepChanges, type KeptChange, planFlags } from '../recovery/kept-changes.ts';
+import { type KeptChange, keepChanges, planFlags } from '../recovery/kept-changes.ts';
 import type { Env, Flags, RecoveryLimits, RecoveryStep } from '../recovery/recovery.ts';
 import { bookUnderRule, isNoted, noteRule } from './book-under-rule.ts';
 import type { ServerBook } from './launch-book.ts';

@@ -1,7 +1,7 @@
 /** Ports of a launch. A port that is taken shows only after the whole load in SGLang, which is why it is asked before. Pure. */
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import { findFlag, type LaunchFlag, type LaunchFlags, portIn, VLLM_LINE } from '../../engine/launching.ts';
-import type { PreflightCheck, PreflightInput, PortLook } from './preflight-input.ts';
+import type { PortLook, PreflightCheck, PreflightInput } from './preflight-input.ts';
 
 /** SGLang's data-parallel controller meets its groups this far above the HTTP port (`ZMQ_TCP_PORT_DELTA`). */
 const SGLANG_DP_DELTA = 233;

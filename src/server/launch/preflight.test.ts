@@ -8,10 +8,10 @@ import { readModelConfig } from '../../capacity/read-model-config.ts';
 import { type LaunchFlags, SGLANG_LINE, wordsOf } from '../../engine/launching.ts';
 import type { GpuReading, Holder } from '../../machine/machine.ts';
 import type { PolicyRule } from '../../spec/run.ts';
+import { judgePreflight } from './preflight.ts';
 import type { PreflightCheck, PreflightInput } from './preflight-input.ts';
 import { policyBeforeLaunch } from './preflight-plan.ts';
 import { portsOf } from './preflight-ports.ts';
-import { judgePreflight } from './preflight.ts';
 
 const known = findKnownModel('moonshotai/Kimi-K2.5');
 if (known === undefined) throw new Error('the table has no Kimi-K2.5');

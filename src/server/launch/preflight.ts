@@ -6,9 +6,9 @@
 import { checkFlags } from './preflight-flags.ts';
 import { checkGpuMemory, checkGpus } from './preflight-gpus.ts';
 import { checkDisk, checkHostMemory, checkSharedMemory } from './preflight-host.ts';
+import type { PreflightCheck, PreflightInput } from './preflight-input.ts';
 import { checkPlan, checkPolicies } from './preflight-plan.ts';
 import { checkPorts } from './preflight-ports.ts';
-import type { PreflightCheck, PreflightInput } from './preflight-input.ts';
 
 export interface Preflight {
   readonly checks: readonly PreflightCheck[];

@@ -9,16 +9,16 @@ import type { Plan } from '../../capacity/plan-launch.ts';
 import { isWholeHelp, parseHelpFlags } from '../../engine/help-flags.ts';
 import { type LaunchFlags, renderCommand } from '../../engine/launching.ts';
 import type { GpuReading, Machine } from '../../machine/machine.ts';
-import { findHolders } from '../find-holders.ts';
 import { readClientCommand } from '../../spec/client-command.ts';
+import { findHolders } from '../find-holders.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { endNamedHolder } from './make-room.ts';
+import { judgePreflight } from './preflight.ts';
 import { asLaunchMeets } from './preflight-contained.ts';
 import type { PreflightCheck } from './preflight-input.ts';
 import { policyBeforeLaunch } from './preflight-plan.ts';
 import { portsOf } from './preflight-ports.ts';
-import { judgePreflight } from './preflight.ts';
 
 export interface PreflightQuestion {
   /** As the person and recovery want them. */

@@ -3,9 +3,10 @@
  * Promises: a flag keeps the spelling that the person gave it (`tp`, `tp-size` and `tensor-parallel-size` are one flag), and what
  * is not changed stays as it is.
  */
-import { FLAG_TABLES } from '../../capacity/plan-launch.ts';
+
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
-import { findFlag, type FlagRow, type ParsedFlags, parseFlagRecord } from '../../engine/launch-flags.ts';
+import { FLAG_TABLES } from '../../capacity/plan-launch.ts';
+import { type FlagRow, findFlag, type ParsedFlags, parseFlagRecord } from '../../engine/launch-flags.ts';
 import type { FlagValue } from '../../spec/run.ts';
 import type { Env, Flags, LaunchChange } from './recovery.ts';
 

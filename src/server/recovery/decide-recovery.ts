@@ -5,7 +5,7 @@
  * verdict's own words; nothing that changes the numerics unless a rule of the run is written for it; nothing that the arithmetic says dies.
  * Asked in this order: is the count full, is it somebody else's memory, may the same flags pass, which change does the cause ask for.
  */
-import { MOST_TRIES, countedTries, mayRepeat, mayWait, pauseBefore } from './bounds.ts';
+import { countedTries, MOST_TRIES, mayRepeat, mayWait, pauseBefore } from './bounds.ts';
 import { flagValue } from './changes.ts';
 import { findChange } from './find-change.ts';
 import { describeChanges } from './judge-candidate.ts';

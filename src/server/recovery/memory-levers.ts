@@ -3,8 +3,8 @@
  * made for one launch: what is set lower already is left out.
  */
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
-import type { FlagValue } from '../../spec/run.ts';
 import { isAtLeast } from '../../engine/version.ts';
+import type { FlagValue } from '../../spec/run.ts';
 import { flagValue } from './changes.ts';
 import type { Flags, RecoveryQuestion } from './recovery.ts';
 

@@ -1,8 +1,8 @@
 /** Whatever a server says when it ends: recovery ends too, and changes nothing that it may not. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { AT_093, KIMI, OWNER, STORY_FLAGS, verdictFrom } from '../../../test/support/recovery-cases.ts';
 import { runs } from '../../../test/support/property-runs.ts';
+import { AT_093, KIMI, OWNER, STORY_FLAGS, verdictFrom } from '../../../test/support/recovery-cases.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
 import { RULES } from '../../diagnosis/rules/all.ts';
 import { findLever } from '../../engine/levers.ts';

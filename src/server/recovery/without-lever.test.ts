@@ -8,7 +8,7 @@ import { readModelConfig } from '../../capacity/read-model-config.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import { describeChange } from './changes.ts';
 import type { Flags, RecoveryBasis } from './recovery.ts';
-import { withoutLever, type WithoutLeverQuestion } from './without-lever.ts';
+import { type WithoutLeverQuestion, withoutLever } from './without-lever.ts';
 
 const FP8: Flags = {
   tp: 8,

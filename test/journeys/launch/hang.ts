@@ -4,10 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { expectEachOnce } from '../../support/lookalike-project.ts';
 import { describeAt, type Where } from '../../support/launch-place.ts';
-import { launchProject, type LaunchProject, QUICK_PHASES, STORY_FLAGS, STORY_MACHINE } from '../../support/launch-project.ts';
+import { type LaunchProject, launchProject, QUICK_PHASES, STORY_FLAGS, STORY_MACHINE } from '../../support/launch-project.ts';
 import { eventsOf, isAlive, serverLog } from '../../support/launch-witness.ts';
+import { expectEachOnce } from '../../support/lookalike-project.ts';
 
 const CLOCK_RATE = 60;
 /** SGLang's watchdog of 300 s fires until half as late again; then its stacks are waited for. */

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { CliResult } from '../../support/cli.ts';
 import { describeAt, type Where } from '../../support/launch-place.ts';
-import { launchProject, type LaunchProject, QUICK_PHASES, STORY_MACHINE } from '../../support/launch-project.ts';
+import { type LaunchProject, launchProject, QUICK_PHASES, STORY_MACHINE } from '../../support/launch-project.ts';
 import { eventsOf, serverLog } from '../../support/launch-witness.ts';
 import { expectEachOnce } from '../../support/lookalike-project.ts';
 import { readShardLines } from '../../support/run-folder.ts';

@@ -3,10 +3,10 @@
  * given up, whoever waits for it may leave, and what it is stands far from the end of its log.
  */
 import { expect, test } from 'vitest';
-import { expectEachOnce } from '../../support/lookalike-project.ts';
 import { describeAt, type Where } from '../../support/launch-place.ts';
 import { launchProject } from '../../support/launch-project.ts';
 import { eventsOf, isAlive, loggedSeconds, serverLog } from '../../support/launch-witness.ts';
+import { expectEachOnce } from '../../support/lookalike-project.ts';
 
 /** Three silences of four minutes while weights load, in a phase that may be silent for eight; 75 s of repacking come after the last shard. */
 const SLOW_LOAD = [10_000, 290_000, 570_000].map((afterMs) => ({

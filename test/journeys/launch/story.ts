@@ -4,7 +4,7 @@
  */
 import { expect } from 'vitest';
 import { proves } from '../../proves.ts';
-import { eventsOf, enginesOf, expectAnsweredOnce, neverTwoEngines } from '../../support/launch-history.ts';
+import { enginesOf, eventsOf, expectAnsweredOnce, neverTwoEngines } from '../../support/launch-history.ts';
 import { describeAt, type Where } from '../../support/launch-place.ts';
 import { launchProject, STORY_FLAGS, STORY_MACHINE } from '../../support/launch-project.ts';
 import { promptRow } from '../../support/lookalike-project.ts';

@@ -1,10 +1,10 @@
 /** What a server really is: read from its whole log, however much stands behind the line that says it, and told apart from the launch before. */
 import { appendFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { expectEachOnce } from '../../support/lookalike-project.ts';
 import { describeAt, type Where } from '../../support/launch-place.ts';
 import { launchProject, STORY_FLAGS } from '../../support/launch-project.ts';
 import { eventsOf, serverLog } from '../../support/launch-witness.ts';
+import { expectEachOnce } from '../../support/lookalike-project.ts';
 
 /** An hour at work, as SGLang writes it, with words that frighten and mean nothing. */
 const HOUR = [

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { proves } from '../../proves.ts';
-import { startAerie, type CliResult, type StartedCli } from '../../support/cli.ts';
+import { type CliResult, type StartedCli, startAerie } from '../../support/cli.ts';
 import { Judge } from '../../support/judge.ts';
 import { enginesOf, eventsOf, neverTwoEngines } from '../../support/launch-history.ts';
 import { describeAt, type Where } from '../../support/launch-place.ts';

@@ -4,18 +4,18 @@
  * Exit: that of the real launcher. 2: argparse's refusal of a flag; 1: uvicorn or vLLM gave up; a signal: SIGKILL of itself, as SGLang ends.
  */
 import { randomBytes } from 'node:crypto';
-import type { EngineLife } from '../life.ts';
 import { startClock } from '../clock.ts';
 import { openFaultTable } from '../faults.ts';
 import { openJournal } from '../journal.ts';
+import type { EngineLife } from '../life.ts';
 import { readScenario, type Scenario } from '../scenario.ts';
 import type { Lookalike } from '../serve-generation.ts';
 import { listen } from '../server.ts';
 import { habitsOf } from '../serving/habits.ts';
 import { openServing, type Serving } from '../serving/serving.ts';
 import { parseSettings, type Settings } from '../settings.ts';
-import { dieAtWork } from './die-at-work.ts';
 import type { Dying } from './deaths.ts';
+import { dieAtWork } from './die-at-work.ts';
 import { holdSignals, loseRank, strikeStart } from './endings.ts';
 import { takeFlags } from './engine-flags.ts';
 import { countRanks } from './envelope.ts';

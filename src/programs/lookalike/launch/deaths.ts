@@ -2,12 +2,13 @@
  * How the real launchers die of a failure: what they print, in which order, and what is left to say their exit status. The words
  * are formats; tracebacks name the functions in which each failure arises, because diagnosis reads those.
  */
+
+import { cudaTotalGiB } from '../../../capacity/estimate-memory.ts';
+import { isAtLeast } from '../../../engine/version.ts';
 import type { LaunchScenario } from './machine-scenario.ts';
+import type { LifePlan } from './plan-life.ts';
 import type { Ranks } from './ranks.ts';
 import type { Stage } from './stage.ts';
-import type { LifePlan } from './plan-life.ts';
-import { isAtLeast } from '../../../engine/version.ts';
-import { cudaTotalGiB } from '../../../capacity/estimate-memory.ts';
 
 export interface Dying {
   readonly stage: Stage;

@@ -5,8 +5,9 @@
  *   serving  ──SIGTERM──► draining (SGLang) ──no request left──► the whole tree is killed
  *            ──SIGTERM──► ended (vLLM)
  */
-import type { Lookalike } from '../serve-generation.ts';
+
 import { isAtLeast } from '../../../engine/version.ts';
+import type { Lookalike } from '../serve-generation.ts';
 import { dieOfLostRank, dieOfRank, killTree } from './deaths.ts';
 import { framesOf } from './frames.ts';
 import { dieOfMemory, type Launching } from './launching.ts';

@@ -13,8 +13,8 @@ import { findGpu } from '../../../capacity/gpus.ts';
 import { findKnownModel } from '../../../capacity/known-models.ts';
 import type { ModelShape } from '../../../capacity/model-shape.ts';
 import { planLaunch, prepareLaunch } from '../../../capacity/plan-launch.ts';
-import { readModelConfig } from '../../../capacity/read-model-config.ts';
 import type { Prediction } from '../../../capacity/prediction.ts';
+import { readModelConfig } from '../../../capacity/read-model-config.ts';
 import type { ParsedFlags } from '../../../engine/launch-flags.ts';
 import type { LaunchScenario } from './machine-scenario.ts';
 

@@ -1,6 +1,7 @@
 /** SGLang's line with all its arguments, a Python repr with resolved values. Pure. */
-import type { ParsedFlags } from '../../../engine/launch-flags.ts';
+
 import type { EngineLaunch } from '../../../capacity/engine-launch.ts';
+import type { ParsedFlags } from '../../../engine/launch-flags.ts';
 
 export interface ArgumentsQuestion {
   readonly flags: ParsedFlags;

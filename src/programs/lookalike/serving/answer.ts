@@ -3,9 +3,8 @@
  * last token is there. The words are those of `compose-answer.ts`; lengths, waiting and cache hits are the twin's.
  */
 import { isAtLeast } from '../../../engine/version.ts';
-import { abortAnswer, type Answer, planAnswer, sayText } from '../compose-answer.ts';
-import type { Fault } from '../scenario.ts';
-import type { AnswerTokens } from '../scenario.ts';
+import { type Answer, abortAnswer, planAnswer, sayText } from '../compose-answer.ts';
+import type { AnswerTokens, Fault } from '../scenario.ts';
 import type { Ask, Refusal, Shape } from '../shapes.ts';
 import { clipAnswer, longestPromptTokens, type Serving } from './serving.ts';
 

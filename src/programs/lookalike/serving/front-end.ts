@@ -1,5 +1,5 @@
 /** What uvicorn and the front end do with any request: the key, and a line for each answer. A probe's own lines are all that moves in a dead server. */
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { PlainReply } from '../routes.ts';
 import type { Serving } from './serving.ts';
 

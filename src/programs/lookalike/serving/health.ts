@@ -4,8 +4,8 @@
  */
 import { isAtLeast } from '../../../engine/version.ts';
 import type { EngineLife } from '../life.ts';
-import { healthFailedLine } from './sglang-lines.ts';
 import type { Serving } from './serving.ts';
+import { healthFailedLine } from './sglang-lines.ts';
 
 /** `SGLANG_HEALTH_CHECK_TIMEOUT`, and how often it looks. */
 const PATIENCE_SECONDS = 20;

@@ -1,8 +1,8 @@
 /** The scheduler in real time, on a clock that the test moves: the story's load, its lines, its figures. */
 import { expect, test } from 'vitest';
 import { kimiLife, type PlayedLife, STORY_088, STORY_090 } from '../../../../test/support/played-life.ts';
-import { parseSglangMessage } from '../../../engine/sglang/log-lines.ts';
 import { readSamples } from '../../../engine/prometheus.ts';
+import { parseSglangMessage } from '../../../engine/sglang/log-lines.ts';
 import { drawRequests, sigmaOfCv } from '../../../twin/lengths.ts';
 import { seededRandom } from '../../../twin/seeded-random.ts';
 import { answerHealth } from './health.ts';

@@ -6,10 +6,10 @@
  */
 import { bug } from '../../../base/errors.ts';
 import type { Segment } from '../../../twin/load.ts';
-import { stepTimeFor, twinServerOf } from '../../../twin/server-of-launch.ts';
 import type { TwinServer } from '../../../twin/server.ts';
-import type { PrefillBatch, TwinEvent } from '../../../twin/twin-event.ts';
+import { stepTimeFor, twinServerOf } from '../../../twin/server-of-launch.ts';
 import { Twin } from '../../../twin/twin.ts';
+import type { PrefillBatch, TwinEvent } from '../../../twin/twin-event.ts';
 import type { EngineLife } from '../life.ts';
 import { openPrefixIndex } from './prefix-index.ts';
 import type { Ended, ScheduledEvent, SchedulerNow } from './scheduled-event.ts';

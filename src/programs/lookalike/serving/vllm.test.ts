@@ -1,8 +1,8 @@
 /** A served vLLM on a clock that the test moves: its line of ten seconds, its metrics, its paths, and a hang that health does not see. */
 import { expect, test } from 'vitest';
 import { kimiLife } from '../../../../test/support/played-life.ts';
-import { parseVllmMessage } from '../../../engine/vllm/log-lines.ts';
 import { readSamples } from '../../../engine/prometheus.ts';
+import { parseVllmMessage } from '../../../engine/vllm/log-lines.ts';
 import { vllm } from '../../../engine/vllm/vllm.ts';
 import { answerHealth } from './health.ts';
 import { renderMetrics } from './metrics.ts';
