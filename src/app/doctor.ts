@@ -17,7 +17,7 @@ import { judgeMemory, judgeNode, judgeOpenFiles, type Needs } from './doctor/jud
 import { judgeProxy } from './doctor/judge-proxy.ts';
 import { checkDisk } from './doctor/measure-disk.ts';
 import { checkEnginePackage, checkModel, checkPip } from './doctor/measure-engine.ts';
-import { checkLaunches } from './doctor/measure-launches.ts';
+import { checkAttached, checkLaunches } from './doctor/measure-launches.ts';
 import { findRun } from './find-run.ts';
 
 export interface DoctorInput {
@@ -48,7 +48,7 @@ export async function runDoctor({ target = '.' }: DoctorInput, context: Operatio
   ];
   onNote(`measuring the disk of ${folder} …`);
   checks.push(...(await checkDisk(folder, await nearestExisting(folder), needs, host)));
-  if (run !== undefined) checks.push(...(await checkLaunches(run, context)));
+  if (run !== undefined) checks.push(...(await checkLaunches(run, context)), ...(await checkAttached(run, context)));
   onNote('loading the embedded engine …');
   checks.push(
     await checkEnginePackage(needs, host),

@@ -99,6 +99,9 @@ async function report(
   const servers = await Promise.all(
     places.flatMap((place) => place.servers.map((server) => probedServer(server, { place, context, clock, within }))),
   );
-  const isWell = servers.length > 0 && servers.every(({ isReady, isPolicyKept }) => isReady && isPolicyKept);
-  return { taken: target.taken, servers, machines, isWell, tookMs: clock.elapsed() - beganAt };
+  const refusal = places.flatMap((place) => place.servers).find(({ questions }) => questions.refusal !== undefined)
+    ?.questions.refusal;
+  const areWell = servers.length > 0 && servers.every(({ isReady, isPolicyKept }) => isReady && isPolicyKept);
+  const isWell = areWell && refusal === undefined;
+  return { taken: target.taken, servers, machines, isWell, refusal, tookMs: clock.elapsed() - beganAt };
 }

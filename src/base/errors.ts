@@ -55,7 +55,7 @@ export const ERRORS = {
   'facts.contradict': { fault: 'usage', title: 'Facts about a launch contradict each other' },
   'gpu.unknown': { fault: 'usage', title: 'No such GPU is known' },
   'engine.missing': { fault: 'environment', title: 'The package of the embedded engine is not installed' },
-  'machine.refused': { fault: 'environment', title: 'A machine does not let this user in, or is not known' },
+  'machine.refused': { fault: 'environment', title: 'A machine does not let this user in or through to a port, or is not known' },
   'machine.unreachable': { fault: 'stopped', title: 'A machine cannot be reached' },
   'server.not-launched': { fault: 'environment', title: 'What the machine has does not allow the launch' },
   'server.did-not-start': { fault: 'engine', title: 'The server did not start' },

@@ -31,6 +31,8 @@ export interface Performed<T> {
   readonly onError?: (error: AerieError) => void;
   /** Exit code 1 where the answer is no. */
   readonly isNo?: (answer: T) => boolean;
+  /** Shown after an answer that is given all the same; the exit code is its. */
+  readonly failure?: (answer: T) => AerieError | undefined;
 }
 
 export async function perform<T>(cli: CliContext, performed: Performed<T>): Promise<void> {
@@ -85,7 +87,7 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
   }
 }
 
-type Answering<T> = Pick<Performed<T>, 'command' | 'json' | 'render' | 'data' | 'isNo'>;
+type Answering<T> = Pick<Performed<T>, 'command' | 'json' | 'render' | 'data' | 'isNo' | 'failure'>;
 
 /** An operation that only looks things up: no host is built, no signal is awaited. */
 export async function lookUp<T>({ node }: CliContext, answering: Answering<T>, operation: () => Promise<T>): Promise<void> {
@@ -96,11 +98,16 @@ export async function lookUp<T>({ node }: CliContext, answering: Answering<T>, o
   }
 }
 
-function tellAnswer<T>(node: NodeJS.Process, { command, json, render, data, isNo }: Answering<T>, answer: T): void {
+function tellAnswer<T>(node: NodeJS.Process, answering: Answering<T>, answer: T): void {
+  const { command, json, render, data, isNo, failure } = answering;
   const shown = json && data !== undefined ? data(answer) : answer;
   if (json) node.stdout.write(`${JSON.stringify({ aerie: 1, command, data: shown })}\n`);
   else if (render !== undefined) node.stdout.write(`${printable(render(answer))}\n`);
   if (isNo?.(answer)) node.exitCode = 1;
+  const failed = failure?.(answer);
+  if (failed === undefined) return;
+  node.exitCode = failed.exitCode;
+  if (!json) node.stderr.write(printable(renderErrorText(failed, node.stderr.isTTY)));
 }
 
 function tellError(node: NodeJS.Process, json: boolean, error: AerieError): void {

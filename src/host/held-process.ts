@@ -13,6 +13,8 @@ export interface HeldRequest {
   /** The whole environment: nothing is added to it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly hearLine: (line: string) => void;
+  /** Told each line of stderr. */
+  readonly hearError?: (line: string) => void;
 }
 
 export interface HeldEnd {
@@ -25,6 +27,8 @@ export interface HeldEnd {
 export interface HeldProcess {
   /** Resolves when it has ended; never rejects. */
   readonly ended: Promise<HeldEnd>;
+  /** A line to its stdin; one that has ended hears nothing. */
+  say(line: string): void;
   /** SIGTERM, then SIGKILL after `graceMs`; resolves when it has ended. Safe to call again. */
   stop(graceMs: number): Promise<void>;
 }
@@ -37,6 +41,7 @@ export function holdProcess(request: HeldRequest): HeldProcess {
   const child = spawn(request.file, request.args, { env: { ...request.env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
   child.stdin.on('error', () => undefined); // its end tells it
   createInterface({ input: child.stdout }).on('line', request.hearLine);
+  if (request.hearError !== undefined) createInterface({ input: child.stderr }).on('line', request.hearError);
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-LAST_CHARACTERS);
@@ -46,6 +51,7 @@ export function holdProcess(request: HeldRequest): HeldProcess {
   const ended = Promise.race([exited, failed]).catch((): HeldEnd => ({ code: undefined, stderr }));
   return {
     ended,
+    say: (line) => void child.stdin.write(`${line}\n`),
     async stop(graceMs) {
       child.stdin.destroy();
       child.kill('SIGTERM');

@@ -1,6 +1,6 @@
-/** Whether a port can be listened on. The one question of the network that no table answers as well as trying. */
+/** Ports of this machine: what no table of the kernel answers as well as trying. */
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { bug, systemCodeOf } from '../base/errors.ts';
 
 /** False only where somebody has it: an address that is not there, or a port below 1024, is no answer. */
@@ -25,4 +25,12 @@ export async function pickPort(): Promise<number> {
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw bug('a TCP server has no port');
   return address.port;
+}
+
+/** Connects to a port of 127.0.0.1 and says nothing there, until the answer is called; never throws. */
+export async function knock(port: number): Promise<() => void> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined); // 'close' follows
+  await new Promise<void>((resolve) => socket.once('connect', resolve).once('close', resolve));
+  return () => socket.destroy();
 }

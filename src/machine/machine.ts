@@ -9,6 +9,7 @@
  * machine is out of reach every question waits until it is back, at most as long as the machine was opened for, and then throws
  * `machine.unreachable`; so does `start`, at once, because only a look at the machine tells whether it was started.
  */
+import type { AerieError } from '../base/errors.ts';
 import type { CommandResult } from '../host/commands.ts';
 
 /** What tells one process from a later one with the same pid. */
@@ -134,6 +135,8 @@ export interface Reach {
   isOpen(): boolean;
   /** How often it has been lost since it was opened: what was under way then was no fault of the server. Always 0 on this machine. */
   drops(): number;
+  /** Why there will be no way (`machine.refused`): the machine lets nobody through to that port. Always undefined on this machine. */
+  refusal(): AerieError | undefined;
   close(): Promise<void>;
 }
 

@@ -154,6 +154,6 @@ function isAlive(pid: number): boolean {
 }
 
 function at(baseUrl: string): NonNullable<KeptServerOptions['attach']> {
-  const reach = { baseUrl, isOpen: () => true, drops: () => 0, close: async () => undefined };
+  const reach = { baseUrl, isOpen: () => true, drops: () => 0, refusal: () => undefined, close: async () => undefined };
   return { written: baseUrl, open: async () => reach };
 }

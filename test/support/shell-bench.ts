@@ -31,6 +31,7 @@ export function machineOver(wire: ShellWire, name = 'a shell'): Machine {
       baseUrl: `http://127.0.0.1:${port}`,
       isOpen: () => true,
       drops: () => 0,
+      refusal: () => undefined,
       close: async () => undefined,
     }),
   };

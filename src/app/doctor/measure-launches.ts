@@ -1,9 +1,10 @@
-/** What the launches of a run need of this machine: GPUs, the engine's command, a free port. Nothing is started. */
+/** What the launches of a run need of their machine: GPUs, the engine's command, a free port, a way to it. Nothing is started. */
 import { AerieError } from '../../base/errors.ts';
 import { quoteShell } from '../../base/quote-shell.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { portIn } from '../../engine/launching.ts';
 import type { Machine } from '../../machine/machine.ts';
+import { findFreePort } from '../../server/launch/find-free-port.ts';
 import type { RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { livingLaunches } from '../launch-history.ts';
@@ -11,6 +12,7 @@ import { isLaunched } from '../server/choose-servers.ts';
 import { launchPaths } from '../servers/launch-paths.ts';
 import { machineOf } from '../servers/machine-of.ts';
 import { type DoctorCheck, fails, ok, warning } from './finding.ts';
+import { checkWay } from './measure-way.ts';
 
 export async function checkLaunches(run: RunSpec, context: OperationContext): Promise<DoctorCheck[]> {
   const launched = run.servers.filter(isLaunched);
@@ -29,6 +31,23 @@ export async function checkLaunches(run: RunSpec, context: OperationContext): Pr
     const own = living.find((launch) => launch.server === server.name && launch.unseen === '');
     const port = portIn(server.flags) ?? server.port;
     if (own === undefined && port > 0) checks.push(await checkPort(server, port, machine));
+    if (machine.isHere) continue;
+    const wayTo = own?.port ?? (port > 0 ? port : await findFreePort(machine, context.host.random));
+    checks.push(await checkWay(server.name, wayTo, machine, context));
+  }
+  return checks;
+}
+
+/** Servers that are there already, behind ssh. */
+export async function checkAttached(run: RunSpec, context: OperationContext): Promise<DoctorCheck[]> {
+  const checks: DoctorCheck[] = [];
+  for (const server of run.servers) {
+    const { attach } = server;
+    const machine = machineOf(server, context, DOCTOR_PATIENCE_MS);
+    if (attach?.kind !== 'port' || machine.isHere) continue;
+    const reached = await checkReach(machine);
+    if (reached !== undefined) checks.push(reached);
+    if (reached?.verdict !== 'fails') checks.push(await checkWay(server.name, attach.port, machine, context));
   }
   return checks;
 }

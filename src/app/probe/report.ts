@@ -1,4 +1,5 @@
 /** What `aerie probe` answers. Pure types. */
+import type { AerieError } from '../../base/errors.ts';
 import type { EffectiveKvType } from '../../diagnosis/effective-kv-type.ts';
 import type { Health, LiveVerdict } from '../../diagnosis/live/look.ts';
 import type { Activity, ProbeHypothesis } from '../../diagnosis/probe/evidence.ts';
@@ -10,8 +11,10 @@ export interface ProbeReport {
   readonly taken: string;
   readonly servers: readonly ProbedServer[];
   readonly machines: readonly ProbedMachine[];
-  /** All are ready or serving, and no rule is broken; no server at all is no. */
+  /** All are ready or serving and can be asked from here, and no rule is broken; no server at all is no. */
   readonly isWell: boolean;
+  /** The first server that cannot be asked from here for a reason that waiting does not mend. */
+  readonly refusal: AerieError | undefined;
   readonly tookMs: number;
 }
 

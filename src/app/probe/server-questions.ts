@@ -2,6 +2,7 @@
  * The questions of a probe to one server: health, its account of itself, its counters. They are begun and not waited for; whoever
  * wants an answer takes what is there, or waits for it. What is lost on the way to the server is no answer of the server.
  */
+import { AerieError } from '../../base/errors.ts';
 import type { EngineCounters } from '../../engine/counters.ts';
 import type { EngineName } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
@@ -52,6 +53,8 @@ export class ServerQuestions {
   readonly #world: ProbeWorld;
   /** What could not be asked, and why. */
   readonly unseen: string[] = [];
+  /** Why it cannot be asked from here, whatever its log says. */
+  refusal: AerieError | undefined;
   #reach: Reach | undefined;
   #client: HttpClient | undefined;
   #asked: AskedServer | undefined;
@@ -92,12 +95,16 @@ export class ServerQuestions {
   async #untilOpen(reach: Reach, port: number): Promise<boolean> {
     const { clock, signal, endsAt } = this.#world;
     const until = Math.min(clock.elapsed() + WAY_MS, endsAt - LAST_READING_MS);
-    const isOpen = await untilOpen(reach, clock, until, signal);
-    if (!isOpen)
-      this.unseen.push(
-        `health: no way to port ${port} of ${this.#machine.name} came about. Does its sshd allow it (AllowTcpForwarding)?`,
-      );
-    return isOpen;
+    try {
+      const isOpen = await untilOpen(reach, clock, until, signal);
+      if (!isOpen) this.unseen.push(`health: no way to port ${port} of ${this.#machine.name} came about in time`);
+      return isOpen;
+    } catch (thrown) {
+      if (!(thrown instanceof AerieError)) throw thrown;
+      this.refusal = thrown;
+      this.unseen.push(`health (${thrown.code}): ${thrown.message} ${thrown.detail.because ?? ''}`.trim());
+      return false;
+    }
   }
 
   #askHealth(asked: AskedServer): void {

@@ -29,7 +29,8 @@ const LOOK_EVERY_MS = 2_000;
 /** Throws `server.unreachable` where there is no way to a container within the run's patience. */
 export async function openAttachment(options: AttachmentOptions, machine: Machine): Promise<Reach> {
   const { attach } = options;
-  if (attach.kind === 'url') return { baseUrl: attach.url, isOpen: () => true, drops: () => 0, close: async () => undefined };
+  if (attach.kind === 'url')
+    return { baseUrl: attach.url, isOpen: () => true, drops: () => 0, refusal: () => undefined, close: async () => undefined };
   if (attach.kind === 'port') return await machine.reach(attach.port);
   return await openContainer(options, attach.container, machine);
 }

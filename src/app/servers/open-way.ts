@@ -1,4 +1,4 @@
-/** A way to a port, for whoever asks once: waited for until it is there. */
+/** A way to a port, for whoever asks once: waited for until it is there. Throws `machine.refused` where there will be none. */
 import type { Machine, Reach } from '../../machine/machine.ts';
 import { untilOpen } from '../../machine/until-open.ts';
 import type { OperationContext } from '../context.ts';
@@ -8,6 +8,11 @@ const WAY_WITHIN_MS = 15_000;
 
 export async function openWay(machine: Machine, port: number, { host, abort }: OperationContext): Promise<Reach> {
   const reach = await machine.reach(port);
-  await untilOpen(reach, host.clock, host.clock.elapsed() + WAY_WITHIN_MS, abort);
-  return reach;
+  try {
+    await untilOpen(reach, host.clock, host.clock.elapsed() + WAY_WITHIN_MS, abort);
+    return reach;
+  } catch (thrown) {
+    await reach.close();
+    throw thrown;
+  }
 }

@@ -30,5 +30,6 @@ export async function probe(this: CliContext, { json, ...flags }: ProbeFlags, ta
     render: (report) => renderProbe(report, told),
     data: probeData,
     isNo: ({ isWell }) => !isWell,
+    failure: ({ refusal }) => refusal,
   });
 }

@@ -182,10 +182,11 @@ function field(name: string, text: string): string {
 const SAMPLES_TOLD = 50;
 
 /** The document of `--json`: `servers`, and where one was probed its keys too, those of `diagnose` first. */
-export function probeData({ taken, servers, machines, isWell, tookMs }: ProbeReport): unknown {
+export function probeData({ taken, servers, machines, isWell, refusal, tookMs }: ProbeReport): unknown {
   const all = servers.map(serverData);
   const [only] = all;
-  const report = { taken, isWell, tookMs: Math.round(tookMs), machines, servers: all };
+  const refused = refusal === undefined ? null : { code: refusal.code, message: refusal.message, ...refusal.detail };
+  const report = { taken, isWell, refused, tookMs: Math.round(tookMs), machines, servers: all };
   return all.length === 1 ? { ...only, ...report } : report;
 }
 

@@ -20,6 +20,7 @@ export function localMachine(host: Host): Machine {
       baseUrl: `http://${address.includes(':') ? `[${address}]` : address}:${port}`,
       isOpen: () => true,
       drops: () => 0,
+      refusal: () => undefined,
       close: async () => undefined,
     }),
     onReachChange: () => () => undefined,

@@ -41,6 +41,7 @@ export function openSshMachine({ target, host, patienceMs, signal }: SshMachineO
         baseUrl: way.baseUrl,
         isOpen: () => way.isOpen(),
         drops: () => way.drops(),
+        refusal: () => way.refusal(),
         async close() {
           ways.delete(way);
           await way.close();

@@ -39,9 +39,10 @@ function programOf({ env }: Host): Pick<SshCommand, 'file' | 'env'> {
   return { file: named === '' ? 'ssh' : named, env: { ...env, SSH_ASKPASS_REQUIRE: 'never' } };
 }
 
+/** `more` comes first: ssh takes the first value of an option that it is given. */
 export function renderSsh(host: Host, target: string, more: readonly string[], command: string): SshCommand {
   checkTarget(target);
-  const options = [...OPTIONS, ...more].flatMap((option) => ['-o', option]);
+  const options = [...more, ...OPTIONS].flatMap((option) => ['-o', option]);
   return { ...programOf(host), args: ['-T', ...options, '--', target, command] };
 }
 

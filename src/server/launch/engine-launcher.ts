@@ -30,6 +30,7 @@ import type { LauncherOptions } from './launcher-options.ts';
 import { LOOPBACK } from './loopback.ts';
 import { awaitFreeMemory, describeLeft, endLaunch, lookAtMemory } from './make-room.ts';
 import { decideNext, keepAddedRule, keepRule, type Next, type Wanted, wantedOf } from './next-launch.ts';
+import { refuseClosedWay } from './preflight-way.ts';
 import { runPreflight } from './run-preflight.ts';
 
 type Identify = (record: LaunchRecord) => Promise<ProcessIdentity | undefined>;
@@ -89,6 +90,7 @@ export class EngineLauncher {
     const place = { ...this.#options.place, ...(await this.#options.paths()) };
     const port = portIn(flags) ?? (place.port > 0 ? place.port : await findFreePort(machine, host.random));
     const values = this.#valuesOf(env);
+    await refuseClosedWay(this.#options, port);
     const effective = dialect.launching?.effectiveFlags({ model: place.model, host: LOOPBACK, port, flags }) ?? flags;
     const baseline = await runPreflight(this.#options, {
       ...{ flags, effective, values, baseline: book.baseline ?? [], workFolder: place.workFolder },

@@ -57,6 +57,8 @@ export class LaunchedEngine implements LaunchedProcess {
   async listening(signal: AbortSignal): Promise<string | undefined> {
     while (!this.#isOver && !signal.aborted) {
       if (this.watch.isListening) return this.baseUrl;
+      const refused = this.reach.refusal();
+      if (refused !== undefined) throw refused;
       await this.#clock.sleep(LOOK_EVERY_MS, signal);
     }
     return undefined;

@@ -83,11 +83,14 @@ function describeZombies(count: number, { parent, parentCommand }: LeftMember): 
 async function abortRequests({ dialect, host, headers, machine }: RoomOptions, port: number, signal: AbortSignal): Promise<void> {
   if (dialect.name !== 'sglang') return;
   const reach = await machine.reach(port);
-  await untilOpen(reach, host.clock, Number.POSITIVE_INFINITY, signal);
   const client = host.openHttp({ baseUrl: reach.baseUrl, connections: 1, headers });
-  await client.send({ method: 'POST', path: '/abort_request', body: JSON.stringify({ rid: '', abort_all: true }) }, signal);
-  await client.close();
-  await reach.close();
+  try {
+    await untilOpen(reach, host.clock, Number.POSITIVE_INFINITY, signal);
+    await client.send({ method: 'POST', path: '/abort_request', body: JSON.stringify({ rid: '', abort_all: true }) }, signal);
+  } finally {
+    await client.close();
+    await reach.close();
+  }
 }
 
 /** Throws `server.gave-up` where others hold the memory for longer than the run's patience. */
