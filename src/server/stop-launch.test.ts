@@ -80,7 +80,11 @@ describe.runIf(process.platform === 'linux')('stopping a launch', () => {
     const { family } = await bench.machine.look(identity, launch);
     const strayMember = family.find(({ command }) => command === 'sleep 1003');
     expect(strayMember).toBeDefined();
-    await until(async () => (await bench.machine.look(identity, launch)).main === 'gone');
+    // The shell of the launch ends when it has written the exit status.
+    await until(async () => {
+      const look = await bench.machine.look(identity, launch);
+      return look.main === 'gone' && !look.family.some(({ command }) => /^\[|aerie-launch/.test(command));
+    });
     const left = (await bench.machine.look(identity, launch)).family.map(({ command }) => command);
     expect(left.sort()).toEqual(['sleep 1001', 'sleep 1002']);
     const { marker, statusPath } = launch;
