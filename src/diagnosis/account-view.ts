@@ -33,11 +33,13 @@ export function lastLines({ phaseBegan, lastBar, tail }: Account): Sighting[] {
 }
 
 export function lookedAt(account: Account): string[] {
-  const { lines, facts, phase, deaths, found } = account;
+  const { lines, facts, phase, ready, found } = account;
+  const deaths = account.deaths.filter(({ isSaid }) => isSaid !== false);
   const seen = [
     `${lines} lines were read${facts.engine === undefined ? '; no line is of SGLang or vLLM' : ` of ${facts.engine}`}.`,
   ];
-  if (phase !== '') seen.push(`The start had reached ${phase}.`);
+  if (ready !== undefined) seen.push(`Line ${ready.line}: it had been ready.`);
+  else if (phase !== '') seen.push(`The start had reached ${phase}.`);
   if (deaths.length > 0)
     seen.push(
       `Lines that say that a part ended: ${deaths

@@ -11,6 +11,12 @@ export interface Sighting {
   readonly at: number | undefined;
 }
 
+/** A line that says that a part ended. */
+export interface End extends Sighting {
+  /** false: nothing says it; the process was found gone, and this is the last line of its log. */
+  readonly isSaid?: false;
+}
+
 export interface Found extends Sighting {
   readonly rule: Rule;
   /** The rule's place in the table. */
@@ -84,7 +90,7 @@ export interface Account {
   /** Weights had been read. */
   readonly hasLoaded: boolean;
   readonly found: readonly Found[];
-  readonly deaths: readonly Sighting[];
+  readonly deaths: readonly End[];
   /** Signs of life after the last death or fatal sign. */
   readonly lifeAfter: { readonly count: number; readonly last: Sighting | undefined; readonly isReady: boolean };
   /** A traceback that no rule explained and nothing came after. */

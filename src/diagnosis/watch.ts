@@ -64,6 +64,11 @@ const NODES = [
 const ANSWERS = ['"POST /', '"GET /health'];
 /** Lines that are there because someone looked: a dead server's front end goes on writing them. */
 const PROBES = ['"GET /', "Health check failed. Server couldn't get a response from detokenizer"];
+
+export function isProbeLine(text: string): boolean {
+  return PROBES.some((sign) => text.includes(sign));
+}
+
 /** Texts that stand in harmless lines only; a log that holds them is an engine's or its framework's. */
 const HARMLESS = [
   'Ignore import error',

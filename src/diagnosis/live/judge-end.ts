@@ -3,9 +3,10 @@
  * the main process alone proves nothing: engines kill their own tree with SIGKILL after any fault.
  */
 import { formatDuration } from '../../base/units.ts';
-import type { Account } from '../account.ts';
+import type { Account, End } from '../account.ts';
 import { phaseNow } from '../account-view.ts';
 import { livedOn } from '../track-findings.ts';
+import { isProbeLine } from '../watch.ts';
 import type { LiveVerdict } from './look.ts';
 import { since } from './movement.ts';
 import { type Exit, readExit } from './read-exit.ts';
@@ -60,7 +61,7 @@ function asDead(account: Account): Account {
   const lastSign = Math.max(...[...deaths, ...found].map(({ at }) => at ?? Number.NEGATIVE_INFINITY));
   const isOutlived = livedOn(lifeAfter, Number.isFinite(lastSign) ? lastSign : undefined);
   const current = isOutlived ? found.filter(({ line }) => line > (lastProgress?.line ?? 0)) : found;
-  const news = { line: account.lines, text: account.tail.at(-1)?.text ?? '', at: account.lastAt };
+  const news: End = { ...lastOwnLine(account), at: account.lastAt, isSaid: false };
   return {
     ...account,
     found: current,
@@ -68,6 +69,12 @@ function asDead(account: Account): Account {
     deaths: isOutlived ? [news] : [...deaths, news],
     lifeAfter: { count: 0, last: undefined, isReady: false },
   };
+}
+
+/** Its last line that no probe has caused: Aerie's own stand behind it, and tell nothing of an end. */
+function lastOwnLine({ tail, lines }: Account): { readonly line: number; readonly text: string } {
+  const own = tail.findLast(({ text }) => text.trim() !== '' && !isProbeLine(text));
+  return own ?? { line: lines, text: tail.at(-1)?.text ?? '' };
 }
 
 /** Who asked it to end, in words; a fault that came first is a crash all the same, unless Aerie asked. */

@@ -189,6 +189,14 @@ describe('an end', () => {
     expect(judged('', gone(127)).remedy.text).toContain('setup and command');
   });
 
+  it('that the log does not tell shows its last line that is no probe’s, and claims no line that says so', () => {
+    const probed = `${READY}${DECODE}[2026-02-01 10:01:09] INFO:     127.0.0.1:52460 - "GET /metrics HTTP/1.1" 200 OK\n`;
+    const { evidence, notes } = judged(probed, gone(137));
+    expect(evidence.map(({ line }) => line)).toEqual([3]);
+    expect(notes).toContain('Line 2: it had been ready.');
+    expect(notes.join('\n')).not.toContain('that a part ended');
+  });
+
   it('is of no fault that the server outlived hours ago', () => {
     const later = Array.from({ length: 9 }, (_, n) =>
       DECODE.replace('10:01:00', `1${n}:30:00`).replace('2026-02-01', '2026-02-02'),
