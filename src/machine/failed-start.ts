@@ -1,4 +1,5 @@
 /** What a person is told when a launch script did not come to its program. Pure. */
+import { dirname } from 'node:path/posix';
 import { AerieError } from '../base/errors.ts';
 import type { LaunchReport } from './launch-script.ts';
 import type { DetachedStart } from './machine.ts';
@@ -7,7 +8,7 @@ import type { DetachedStart } from './machine.ts';
 const LINES = 10;
 
 export function describeFailedStart(
-  request: Pick<DetachedStart, 'setup' | 'workFolder' | 'logPath'>,
+  request: Pick<DetachedStart, 'setup' | 'workFolder' | 'logPath' | 'statusPath'>,
   report: Exclude<LaunchReport, { kind: 'started' }>,
   output: string,
 ): AerieError {
@@ -25,7 +26,7 @@ export function describeFailedStart(
 }
 
 function wordsFor(
-  { setup, workFolder, logPath }: Pick<DetachedStart, 'setup' | 'workFolder' | 'logPath'>,
+  { setup, workFolder, logPath, statusPath }: Pick<DetachedStart, 'setup' | 'workFolder' | 'logPath' | 'statusPath'>,
   report: Exclude<LaunchReport, { kind: 'started' }>,
 ): { readonly message: string; readonly remedy: string } {
   if (report.kind === 'silent')
@@ -36,6 +37,16 @@ function wordsFor(
   switch (report.step) {
     case 'log':
       return { message: `The log of the server cannot be written: ${logPath}`, remedy: 'Correct log:, or free the place.' };
+    case 'claim':
+      return {
+        message: `The launch cannot be claimed: no folder can be made in ${dirname(statusPath)}`,
+        remedy: 'Free the place, or make it writable.',
+      };
+    case 'claimed':
+      return {
+        message: 'The launch came too late: somebody has looked for it meanwhile and taken it for one that will not come.',
+        remedy: 'Give the same command again.',
+      };
     case 'folder':
       return { message: `The work folder of the server cannot be entered: ${workFolder}`, remedy: 'Correct workdir:.' };
     case 'setup': {

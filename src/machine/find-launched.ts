@@ -1,7 +1,12 @@
 /**
  * What became of a launch whose starter may have died at any moment: from the files that the launch wrote and the marker, nothing
  * else. Speaks through Machine alone.
+ *
+ * Promises: `none` is for good. The script of a start may wait in a connection that is frozen and come minutes after this look;
+ * who says `none` has claimed the launch first, and a script that finds it claimed starts nothing.
+ * On failure: `server.not-launched` where the claim can be neither made nor found (`claim-launch.ts`).
  */
+import { claimLaunch } from './claim-launch.ts';
 import { isLaunchShell, type LaunchReport, parseReport, reportPathOf } from './launch-script.ts';
 import type { DetachedStart, FamilyMember, Machine, ProcessIdentity } from './machine.ts';
 
@@ -14,10 +19,21 @@ export type Launched =
   | { readonly kind: 'ended'; readonly identity: ProcessIdentity; readonly left: readonly FamilyMember[] }
   /** It failed before its program: the setup line and its exit status are in the report. */
   | { readonly kind: 'failed'; readonly report: Extract<LaunchReport, { kind: 'failed' }> }
-  /** Nothing of it was ever here. */
+  /** Nothing of it was ever here, or will be. */
   | { readonly kind: 'none' };
 
+/** Only for who decides about the launch: it will not come after this has said `none`. */
 export async function findLaunched(
+  machine: Pick<Machine, 'name' | 'findByMarker' | 'readFile' | 'look' | 'run'>,
+  launch: Pick<DetachedStart, 'marker' | 'statusPath'>,
+): Promise<Launched> {
+  const found = await lookFor(machine, launch);
+  if (found.kind !== 'none') return found;
+  // Claimed by its own script since that look: then its shell is there, or it has died.
+  return (await claimLaunch(machine, launch)) ? found : await lookFor(machine, launch);
+}
+
+async function lookFor(
   machine: Pick<Machine, 'findByMarker' | 'readFile' | 'look'>,
   { marker, statusPath }: Pick<DetachedStart, 'marker' | 'statusPath'>,
 ): Promise<Launched> {

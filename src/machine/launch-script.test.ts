@@ -31,6 +31,30 @@ test.each(['sh', 'bash'])('%s: reports, runs, and writes the exit status', async
   expect(log()).toBe('A=1\n');
 });
 
+test.each(['sh', 'bash'])(
+  '%s: one of two scripts of a launch runs; the other says so to who listens, and touches nothing',
+  async (shell) => {
+    const { said, request } = launchIn(shell, { command: `sh -c 'echo once'` });
+    expect(saysStarted(said)).toBe(true);
+    await until(() => readFileSync(request.statusPath, 'utf8') === '0\n');
+    const files = () =>
+      [request.logPath, request.statusPath, reportPathOf(request.statusPath)].map((path) => readFileSync(path, 'utf8'));
+    const before = files();
+    const late = spawnSync(shell, [...launchShellArgs('m')], { input: renderLaunchScript(request), encoding: 'utf8' });
+    expect(parseReport(late.stdout)).toEqual({ kind: 'failed', step: 'claimed', setupLine: 0, exitStatus: 1 });
+    expect(files()).toEqual(before);
+  },
+);
+
+test.each(['sh', 'bash'])('%s: where no claim can be made, nothing is run and the report says why', (shell) => {
+  const folder = mkdtempSync(join(tmpdir(), 'aerie-script-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const { said, request } = launchIn(shell, { command: 'touch never', marker: 'no/such/folder' });
+  expect(parseReport(said)).toEqual({ kind: 'failed', step: 'claim', setupLine: 0, exitStatus: 1 });
+  expect(readFileSync(reportPathOf(request.statusPath), 'utf8')).toBe(said);
+  expect(readdirSync(request.workFolder)).not.toContain('never');
+});
+
 test.each(['sh', 'bash'])('%s: a setup line that fails is told by its number, also where it ends the shell', (shell) => {
   for (const [line, exitStatus] of [
     ['(exit 9)', 9],

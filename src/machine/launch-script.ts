@@ -4,7 +4,8 @@
  * on a command line.
  *
  * Promises: the shell runs nothing before it has read the script to its end, so a starter that dies while it writes has
- * started nothing; a setup line that fails stops the launch; the report is in a file before it is told; the exit status is
+ * started nothing; it claims the launch before it touches anything, so that one that comes too late (`claim-launch.ts`) starts and
+ * writes nothing; a setup line that fails stops the launch; the report is in a file before it is told; the exit status is
  * on the disk when its file is there. Values of the environment are given to the shell and never stand in here.
  * On failure the script says which step failed, with its exit status, and the reason stands in the log.
  */
@@ -31,6 +32,14 @@ export function reportPathOf(statusPath: string): string {
 }
 
 /**
+ * A folder, because only one can make it: the script, or who says that it will not come. Named by the marker, which no two launches
+ * share, so that one that is left behind is in nobody's way.
+ */
+export function claimPathOf({ marker, statusPath }: Pick<DetachedStart, 'marker' | 'statusPath'>): string {
+  return `${dirname(statusPath)}/${marker}.claim`;
+}
+
+/**
  * `{ … }` is read whole before its first line runs. File descriptor 3 is the starter's ear. Once the program runs, only SIGKILL ends
  * the waiting shell.
  */
@@ -48,6 +57,8 @@ export function renderLaunchScript(request: DetachedStart): string {
     `aerie_report() { printf '%s\\n' "$*" >${report}.new && mv -f -- ${report}.new ${report}; printf '%s\\n' "$*" >&3; }`,
     `trap 'aerie_end=$?; test -z "$aerie_doing" || aerie_report ${REPORT} failed $aerie_doing $aerie_end 2>/dev/null' EXIT`,
     `mkdir -p -- ${folders} || exit`,
+    ...claim(quoteShell(claimPathOf(request))),
+    'aerie_doing=log',
     `rm -f -- ${status} ${report} || exit`,
     `: >>${log} || exit`,
     `exec >>${log} 2>&1`,
@@ -72,6 +83,18 @@ export function renderLaunchScript(request: DetachedStart): string {
     '}',
     '',
   ].join('\n');
+}
+
+/** Where the claim is taken, the files of the launch may be another's by now: only who listens is told. */
+function claim(path: string): string[] {
+  return [
+    'aerie_doing=claim',
+    `mkdir -- ${path} || {`,
+    '  aerie_end=$?',
+    `  test ! -d ${path} || { aerie_doing=; printf '%s\\n' '${REPORT} failed claimed 1' >&3; }`,
+    '  exit $aerie_end',
+    '}',
+  ];
 }
 
 const REPORT = 'aerie-launch';
@@ -127,11 +150,15 @@ interface Started {
   readonly bootId: string;
 }
 
+/** `claim`: its folder could not be made. `claimed`: somebody has said that this launch will not come. */
+const FAILED_STEPS = ['log', 'claim', 'claimed', 'folder', 'setup'] as const;
+type FailedStep = (typeof FAILED_STEPS)[number];
+
 export type LaunchReport =
   | ({ readonly kind: 'started' } & Started)
   | {
       readonly kind: 'failed';
-      readonly step: 'log' | 'folder' | 'setup';
+      readonly step: FailedStep;
       readonly setupLine: number;
       readonly exitStatus: number;
     }
@@ -152,8 +179,9 @@ export function parseReport(text: string): LaunchReport {
     if (pid === undefined || !/^\d+$/.test(pid)) return { kind: 'silent' };
     return { kind: 'started', pid: Number(pid), bootId, startTicks: stat?.pid === Number(pid) ? stat.startTicks : 0 };
   }
-  const [step, ...numbers] = words;
-  if (what !== 'failed' || (step !== 'log' && step !== 'folder' && step !== 'setup')) return { kind: 'silent' };
+  const [word, ...numbers] = words;
+  const step = FAILED_STEPS.find((one) => one === word);
+  if (what !== 'failed' || step === undefined) return { kind: 'silent' };
   const setupLine = step === 'setup' ? Number(numbers[0]) : 0;
   return { kind: 'failed', step, setupLine, exitStatus: Number(numbers.at(-1)) };
 }

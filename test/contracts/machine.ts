@@ -52,6 +52,24 @@ function describeOutliving(open: () => Promise<StarterBench>): void {
     const found = await findLaunched(machine, launch);
     expect(found.kind === 'running' && (await presenceOf(machine, launch, found.identity))).toBe('running');
   });
+
+  test('one that was said to be none never comes: its script finds the claim, starts nothing and writes nothing', async () => {
+    const bench = await open();
+    const { machine, folder } = bench;
+    const launch = launchOf(bench, `touch '${folder}/started'`);
+    expect(await findLaunched(machine, launch)).toEqual({ kind: 'none' });
+    await expect(machine.start(launch)).rejects.toMatchObject({
+      code: 'server.did-not-start',
+      detail: { facts: { step: 'claimed' } },
+    });
+    expect(await findLaunched(machine, launch)).toEqual({ kind: 'none' });
+    for (const path of [launch.logPath, launch.statusPath, `${folder}/started`])
+      expect(await machine.readFile(path, 0, 0)).toBe(undefined);
+    // No claim stands in the way of the next launch, which has a marker of its own.
+    const next = launchOf(bench, 'sleep 1000');
+    const identity = await machine.start(next);
+    expect(await findLaunched(machine, next)).toMatchObject({ kind: 'running', identity: { pid: identity.pid } });
+  });
 }
 
 function describeMeans(open: () => Promise<StarterBench>): void {
