@@ -1,6 +1,6 @@
 /**
  * A project whose run file launches SGLang by `docker run`: docker is the fake one (`fake-docker.mjs`), its image is the lookalike
- * engine, everything else is real. The docker client reaches Aerie through PATH, as the real one would.
+ * engine, everything else is real. The docker client is on the PATH of the server's machine: behind ssh of that one alone.
  */
 import { readFileSync, symlinkSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -43,8 +43,8 @@ export async function containerProject(
     server: {
       ...request.server,
       command: `docker run ${options} sglang --log-level info`,
-      env: { AERIE_LOOKALIKE_GPUS: project.env['AERIE_LOOKALIKE_GPUS'], ...request.env },
+      env: { AERIE_LOOKALIKE_GPUS: project.place.cards['AERIE_LOOKALIKE_GPUS'], ...request.env },
     },
   });
-  return { project, docker, log: () => readFileSync(`${project.runFolder}/logs/s.log`, 'utf8') };
+  return { project, docker, log: () => readFileSync(project.place.logPath(), 'utf8') };
 }

@@ -3,8 +3,9 @@
  * A job is a real process in a session of its own below a step daemon, which outlives a srun that is killed; its output goes
  * through srun and is lost with it, as Slurm's is. Options and formats are those of Slurm 22.05 that are asked for here; others are refused.
  *
- * What it is not: no controller, no accounting, no other node. `node` in the folder is the name that the one node has, and
- * while there is a file `full` jobs wait in the queue.
+ * What it is not: no controller, no accounting, no other node. In the folder `node` is the name that the one node has, `full` has
+ * jobs wait in the queue, `controller` with `down` has nobody answer, `apart` is an address that stands for 0.0.0.0 in the words of a task,
+ * as on a node whose loopback is not ours; `cancel.json` of a job ends it, with the words of slurmstepd and srun.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -83,7 +84,13 @@ async function srun() {
   writeFileSync(pathOf(id, 'output'), '');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => end(id, 'SIGKILL')); // srun forces an end
   if (existsSync(join(folder, 'full'))) process.stderr.write(`srun: job ${id} queued and waiting for resources\n`);
-  while (existsSync(join(folder, 'full')) && read(id, 'end.json') === undefined) await delay(50);
+  while (existsSync(join(folder, 'full')) && read(id, 'end.json') === undefined) {
+    if (read(id, 'cancel.json') !== undefined) {
+      write(id, 'end.json', { code: 1 });
+      process.stderr.write(`srun: Force Terminated job ${id}\nsrun: error: Job allocation ${id} has been revoked\n`);
+    }
+    await delay(50);
+  }
   if (read(id, 'end.json') === undefined)
     spawn(process.execPath, [fileURLToPath(import.meta.url), 'stepd', String(id)], {
       env: { AERIE_FAKE_SLURM: folder },
@@ -106,11 +113,16 @@ function exported(list) {
 async function tell(id) {
   const file = openSync(pathOf(id, 'output'), 'r');
   const bytes = Buffer.alloc(65_536);
+  let isAborted = false;
   for (;;) {
     const over = read(id, 'end.json');
     for (let length = readSync(file, bytes); length > 0; length = readSync(file, bytes))
       process.stdout.write(Buffer.from(bytes.subarray(0, length)));
     if (over !== undefined) return over.code;
+    if (!isAborted && read(id, 'cancel.json') !== undefined && read(id, 'task.json') !== undefined) {
+      isAborted = true;
+      process.stderr.write('srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n');
+    }
     await delay(20);
   }
 }
@@ -120,16 +132,32 @@ async function stepd() {
   const [id] = words;
   const { words: command, env } = read(id, 'asked.json');
   const output = openSync(pathOf(id, 'output'), 'a');
-  const task = spawn(command[0], command.slice(1), { env, detached: true, stdio: ['ignore', output, output] });
+  const apart = existsSync(join(folder, 'apart')) ? readFileSync(join(folder, 'apart'), 'utf8').trim() : '';
+  const args = command.slice(1).map((word) => (apart !== '' && word === '0.0.0.0' ? apart : word));
+  const task = spawn(command[0], args, { env, detached: true, stdio: ['ignore', output, output] });
   task.on('error', (error) => {
     appendFileSync(pathOf(id, 'output'), `slurmstepd: error: execve(): ${command[0]}: ${error.message}\n`);
     write(id, 'end.json', { code: 2 });
   });
   task.on('spawn', () => write(id, 'task.json', { pid: task.pid }));
+  void obeyCancel(id, () => task.exitCode === null && task.signalCode === null);
   task.on('exit', (code, signal) => {
     signalAll(task.pid, 'SIGKILL'); // what a task leaves ends with its step
     write(id, 'end.json', { code: code ?? 128 + constants.signals[signal] });
   });
+}
+
+/** SIGTERM, and SIGKILL 30 s later where it still runs (KillWait). */
+async function obeyCancel(id, isRunning) {
+  while (isRunning() && read(id, 'cancel.json') === undefined) await delay(50);
+  if (!isRunning()) return;
+  const { because } = read(id, 'cancel.json');
+  const why = because === '' ? '' : ` DUE TO ${because}`;
+  const at = new Date().toISOString().slice(0, 19);
+  appendFileSync(pathOf(id, 'output'), `slurmstepd: error: *** STEP ${id}.0 ON ${nodeName()} CANCELLED AT ${at}${why} ***\n`);
+  end(id, 'SIGTERM');
+  for (let left = 600; left > 0 && isRunning(); left -= 1) await delay(50);
+  end(id, 'SIGKILL');
 }
 
 function signalAll(pid, signal) {
@@ -169,4 +197,11 @@ function scancel() {
   }
 }
 
+const isDown = existsSync(join(folder, 'controller')) && readFileSync(join(folder, 'controller'), 'utf8') === 'down';
+if (isDown && program === 'squeue') {
+  process.stderr.write('slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n');
+  process.exit(1);
+}
+if (isDown && program === 'srun') fail('Unable to allocate resources: Unable to contact slurm controller (connect failure)');
+if (isDown && program === 'scancel') fail('Unable to contact slurm controller (connect failure)');
 await { srun, stepd, squeue, scancel }[program]();

@@ -17,8 +17,12 @@ export interface FakeSlurm {
   jobs(): FakeJob[];
   /** While it is, jobs wait in the queue. */
   setFull(isFull: boolean): void;
-  /** The name that the node has. */
-  setNode(name: string): void;
+  /** The name that the node has. `isApart`: a machine of its own, where 0.0.0.0 is this name and not the loopback of the machine of srun. */
+  setNode(name: string, isApart?: boolean): void;
+  /** Ends every job that lives as Slurm does, with its words in the log: the time was over, somebody else needed the node, or a person said so. */
+  cancelAll(because: 'TIME LIMIT' | 'PREEMPTION' | ''): void;
+  /** Whether the controller answers. */
+  setController(state: 'up' | 'down'): void;
   /** Ends every task, for the end of a test. */
   endAll(): void;
 }
@@ -45,7 +49,15 @@ export function installFakeSlurm(folder: string, binFolder: string): FakeSlurm {
   return {
     jobs,
     setFull: (isFull) => (isFull ? writeFileSync(join(state, 'full'), '') : rmSync(join(state, 'full'), { force: true })),
-    setNode: (name) => writeFileSync(join(state, 'node'), name),
+    setNode(name, isApart = false) {
+      writeFileSync(join(state, 'node'), name);
+      writeFileSync(join(state, 'apart'), isApart ? name : '');
+    },
+    cancelAll(because) {
+      for (const { id, isOver } of jobs())
+        if (!isOver) writeFileSync(join(state, 'jobs', String(id), 'cancel.json'), JSON.stringify({ because }));
+    },
+    setController: (is) => writeFileSync(join(state, 'controller'), is),
     endAll() {
       rmSync(join(state, 'full'), { force: true });
       for (const { pid, isOver } of jobs()) if (pid !== undefined && !isOver) killGroup(pid);

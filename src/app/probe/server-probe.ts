@@ -9,6 +9,7 @@ import type { EngineName } from '../../engine/dialect.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { familyOf, orphanRanks } from '../../machine/survey/processes.ts';
 import type { Survey, SurveyedLog } from '../../machine/survey/survey.ts';
+import { addressOfLaunch } from '../../server/launch/launch-address.ts';
 import { checkRemedy } from '../check-remedy.ts';
 import type { LogReading } from './log-reading.ts';
 import type { ProbedProcess } from './report.ts';
@@ -23,7 +24,9 @@ export class ServerProbe {
   readonly #readings: Reading[] = [];
   /** What could not be seen, and why. */
   readonly unseen: string[] = [];
+  readonly #machine: Machine;
   #at: Address;
+  #placing: Promise<boolean> | undefined;
   #pid: number;
   #survey: Survey | undefined;
   #surveyedLog: SurveyedLog | undefined;
@@ -33,6 +36,7 @@ export class ServerProbe {
     this.subject = subject;
     this.questions = new ServerQuestions(subject, machine, world);
     this.#clock = world.clock;
+    this.#machine = machine;
     this.#pid = subject.pid;
     this.#at = { url: subject.url, port: subject.port, host: subject.address };
   }
@@ -70,8 +74,22 @@ export class ServerProbe {
     return this.#surveyedLog?.kind === 'read' && this.#pid !== 0 ? `/proc/${this.#pid}/fd/1` : '';
   }
 
-  begin(): Promise<void> {
-    return this.questions.begin(this.#at);
+  async begin(): Promise<void> {
+    this.#placing ??= this.#place();
+    if (await this.#placing) await this.questions.begin(this.#at);
+  }
+
+  /** A job of Slurm may be on another node, or on none yet: then nobody is asked. */
+  async #place(): Promise<boolean> {
+    const launch = this.subject.known?.launch;
+    if (launch === undefined) return true;
+    const at = await addressOfLaunch(this.#machine, launch).catch((thrown: unknown) => String(thrown));
+    if (typeof at !== 'string' && at.kind === 'listens') {
+      this.#at = { ...this.#at, host: at.address ?? '' };
+      return true;
+    }
+    this.unseen.push(`health: ${typeof at === 'string' ? at : at.says}`);
+    return false;
   }
 
   /** A survey of its machine: which process it is, where it listens, and what its log is. */
@@ -157,7 +175,7 @@ export class ServerProbe {
       logNow: survey.now === 0 ? undefined : survey.now + survey.zoneMs,
       kernel: kernelSigns(survey, this.#pid),
       orphans: orphanRanks(survey.table).map(({ pid }) => pid),
-      portHeldBy: holderOfPort(survey, this.#at.port, this.#pid),
+      portHeldBy: this.#at.host === '' ? holderOfPort(survey, this.#at.port, this.#pid) : '',
     };
   }
 

@@ -9,6 +9,7 @@ import { dialectOf } from '../../engine/dialects.ts';
 import { readFacts } from '../../server/endpoint.ts';
 import { machineOfLaunch } from '../../server/launch/contained-launch.ts';
 import type { ChangeExplained } from '../../server/launch/explain-change.ts';
+import { addressOfLaunch } from '../../server/launch/launch-address.ts';
 import { type LaunchRecord, openBook, type ServerBook } from '../../server/launch/launch-book.ts';
 import { LaunchWatch } from '../../server/launch/launch-watch.ts';
 import { compareSeen, findBefore, loadOf, seenOf } from '../../server/launch/seen-launches.ts';
@@ -23,7 +24,7 @@ import { rulesOf } from '../policy-in-force.ts';
 import { type LaunchBasis, obtainBasis, planOf } from '../servers/launch-basis.ts';
 import { sentFlags } from '../servers/launched-server.ts';
 import { machineOf } from '../servers/machine-of.ts';
-import { openWay } from '../servers/open-way.ts';
+import { openLaunchWay } from '../servers/open-way.ts';
 import { secretsAtHand } from '../servers/secrets.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 
@@ -84,9 +85,9 @@ async function verifyServer(
   const { host } = context;
   const machine = machineOf(server, context);
   const dialect = dialectOf(server.engine);
-  const reach = await openWay(machine, current.port, context);
-  const { baseUrl } = reach;
-  const control = host.openHttp({ baseUrl, connections: 2 });
+  const at = await addressOfLaunch(machine, current);
+  const reach = await openLaunchWay(machine, current, at, context);
+  const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2 });
   const asked = () => ({ inFlight: 0, answered: 0 });
   const watch = new LaunchWatch({
     launch: current,
@@ -116,7 +117,8 @@ async function verifyServer(
           });
     const isWell = verified?.policy.every((check) => !isBroken(check)) === true;
     const change = verified === undefined ? undefined : changeOf(book, current, { verified, basis, log: watch.logFacts });
-    const unverified = typeof facts === 'string' ? facts : '';
+    const unverified = at.kind !== 'listens' ? at.says : typeof facts === 'string' ? facts : '';
+    const baseUrl = at.kind === 'listens' ? reach.baseUrl : '';
     const redact = openRedactor(secretsAtHand(server, host.env));
     const evidence = verdict.evidence.map((one) => ({ ...one, text: redact(one.text) }));
     const found = { verdict: { ...verdict, evidence }, verified, change, unverified, isWell };

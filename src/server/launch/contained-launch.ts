@@ -1,12 +1,9 @@
-/** A launch whose command is a client, as its record in the book says: the machine that sees inside, and the address that Slurm gave it. */
+/** A launch whose command is a client, as its record in the book says: the machine that sees inside. `launch-address.ts` knows where it is asked. */
 import { AerieError } from '../../base/errors.ts';
-import { findFlag, VLLM_LINE } from '../../engine/launching.ts';
 import { type ContainedMachine, containedMachine } from '../../machine/contained/contained-machine.ts';
 import { LABEL } from '../../machine/contained/containers.ts';
 import type { Machine, ProcessLook } from '../../machine/machine.ts';
 import type { LaunchRecord } from './launch-book.ts';
-import type { LauncherOptions } from './launcher-options.ts';
-import { LOOPBACK } from './loopback.ts';
 
 /** undefined: the launch is a process of the machine itself. Secrets of its environment are not needed, and not given. */
 export function containedOf(
@@ -36,47 +33,4 @@ export function refuseUnasked(name: string, { contained, marker }: LaunchRecord,
 Then give the same command again. Nothing was started or ended.`,
     },
   );
-}
-
-/** Slurm's controller asks its nodes every minute or so; a job that can start does so within seconds. */
-const QUEUE_LOOK_MS = 2_000;
-
-/**
- * Where the engine of a launch listens, as this machine reaches it; undefined: on the loopback. Waits while the job waits in the queue of
- * Slurm. Throws `server.not-launched` where it came to another node and listens on its loopback alone.
- */
-export async function findAddress(
-  options: Pick<LauncherOptions, 'machine' | 'host' | 'emit' | 'name' | 'signal'>,
-  record: LaunchRecord,
-): Promise<string | undefined> {
-  const { machine, host, emit, name, signal } = options;
-  if (record.contained?.kind !== 'step') return undefined;
-  const contained = containedOf(machine, record);
-  for (let told = ''; !signal.aborted; ) {
-    const [job] = (await contained?.insides(record.marker)) ?? [];
-    if (job?.state === 'running') return await addressOf(machine, record, job.node);
-    if (job === undefined && (await hasClientEnded(machine, record))) return undefined;
-    const says = job === undefined ? 'Slurm has not taken the job yet' : `${job.name} waits: ${job.says}`;
-    if (says !== told) emit({ kind: 'launch.phase', subject: name, facts: { launch: record.n, phase: '', says } });
-    told = says;
-    await host.clock.sleep(QUEUE_LOOK_MS, signal);
-  }
-  return undefined;
-}
-
-async function hasClientEnded(machine: Machine, record: LaunchRecord): Promise<boolean> {
-  if (record.identity === undefined) return true;
-  const { main } = await machine.look(record.identity, record);
-  return main !== 'running';
-}
-
-async function addressOf(machine: Machine, { flags }: LaunchRecord, node: string): Promise<string | undefined> {
-  const result = await machine.run({ file: 'hostname', args: [], timeoutMs: 10_000 });
-  const own = result.kind === 'ended' ? result.stdout.trim() : '';
-  if (node === '' || node === own || node === own.split('.')[0]) return undefined;
-  const host = String(findFlag(flags, ['host'], VLLM_LINE) ?? LOOPBACK);
-  if (host !== LOOPBACK && host !== 'localhost' && host !== '::1') return node;
-  throw new AerieError('server.not-launched', `Slurm started the engine on node ${node}, where it listens on ${host} alone.`, {
-    remedy: `Write host: 0.0.0.0 under flags:, so that it is reached at ${node}; then the same command. What was started was ended.`,
-  });
 }

@@ -21,9 +21,10 @@ import { launchKey } from '../recovery/changes.ts';
 import type { Env, LaunchTry } from '../recovery/recovery.ts';
 import { beginLaunch } from './begin-launch.ts';
 import { sayChanged } from './book-under-rule.ts';
-import { containedOf, findAddress, machineOfLaunch, refuseUnasked } from './contained-launch.ts';
+import { containedOf, machineOfLaunch, refuseUnasked } from './contained-launch.ts';
 import { findFreePort } from './find-free-port.ts';
 import { findStarted, findToStop } from './find-started.ts';
+import { addressOfLaunch, findAddress, type LaunchAddress, reachLaunch } from './launch-address.ts';
 import type { LaunchRecord, ServerBook } from './launch-book.ts';
 import { LaunchedEngine } from './launched-engine.ts';
 import type { LauncherOptions } from './launcher-options.ts';
@@ -179,7 +180,7 @@ export class EngineLauncher {
   }
 
   async #judgeDead(record: LaunchRecord): Promise<LiveVerdict> {
-    const engine = await this.#open(record, async () => undefined);
+    const engine = await this.#open(record, async () => undefined, await addressOfLaunch(this.#options.machine, record));
     const verdict = await engine.watch.look();
     await engine.leave();
     return verdict;
@@ -214,14 +215,17 @@ export class EngineLauncher {
     return engine;
   }
 
-  /** `address`: left out where it listens on the machine's loopback. */
-  async #open(record: LaunchRecord, onOver: (verdict: LiveVerdict) => Promise<void>, address?: string): Promise<LaunchedEngine> {
+  async #open(
+    record: LaunchRecord,
+    onOver: (verdict: LiveVerdict) => Promise<void>,
+    address: LaunchAddress,
+  ): Promise<LaunchedEngine> {
     const { name, emit, dialect, host, headers, asked, checkRemedy, mirrorOf } = this.#options;
     const contained = containedOf(this.#options.machine, record);
     const machine = contained ?? this.#options.machine;
     const keepLog = contained === undefined ? {} : { keepLog: () => contained.keepLog(record) };
     const mirror = mirrorOf?.(record);
-    const reach = await machine.reach(record.port, address);
+    const reach = await reachLaunch(machine, record, address);
     const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2, headers });
     const remedies = checkRemedy === undefined ? {} : { checkRemedy };
     return new LaunchedEngine({

@@ -12,6 +12,7 @@ import { awaitMemory } from '../gpu-memory.ts';
 import { killHolder } from '../kill-holder.ts';
 import { type LeftMember, type StopReport, stopLaunch } from '../stop-launch.ts';
 import { containedOf } from './contained-launch.ts';
+import { addressOfLaunch, reachLaunch } from './launch-address.ts';
 import type { LaunchRecord } from './launch-book.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 
@@ -37,7 +38,7 @@ export async function endLaunch(options: RoomOptions, record: LaunchRecord): Pro
   const report = await stopLaunch({
     machine,
     launch: { identity: record.identity, marker: record.marker, statusPath: record.statusPath },
-    abortRequests: (signal) => abortRequests(options, record.port, signal),
+    abortRequests: (signal) => abortRequests(options, record, signal),
     termGraceMs: usesHost ? TERM_GRACE_MS.hierarchicalCache : TERM_GRACE_MS.usual,
     killGraceMs: KILL_GRACE_MS,
     clock: host.clock,
@@ -80,9 +81,15 @@ function describeZombies(count: number, { parent, parentCommand }: LeftMember): 
 }
 
 /** SGLang drains without an end when it is told to stop; what is in flight is asked again anyway. */
-async function abortRequests({ dialect, host, headers, machine }: RoomOptions, port: number, signal: AbortSignal): Promise<void> {
+async function abortRequests(
+  { dialect, host, headers, machine }: RoomOptions,
+  record: LaunchRecord,
+  signal: AbortSignal,
+): Promise<void> {
   if (dialect.name !== 'sglang') return;
-  const reach = await machine.reach(port);
+  const at = await addressOfLaunch(machine, record);
+  if (at.kind !== 'listens') throw new Error(at.says);
+  const reach = await reachLaunch(machine, record, at);
   const client = host.openHttp({ baseUrl: reach.baseUrl, connections: 1, headers });
   try {
     await untilOpen(reach, host.clock, Number.POSITIVE_INFINITY, signal);

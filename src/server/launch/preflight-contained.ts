@@ -20,6 +20,11 @@ export function asLaunchMeets(command: string, shown: Shown): Shown {
   return { gpus: { kind: 'absent' }, resources: unknown };
 }
 
+/** Ports that the launch needs of the machine that is looked at: a job has those of its node. */
+export function portsMet<Port>(command: string, ports: readonly Port[]): readonly Port[] {
+  return readClientCommand(command)?.kind === 'step' ? [] : ports;
+}
+
 /** What docker and podman give where nobody says it. */
 const USUAL_SHM = 64 * 2 ** 20;
 const UNITS: Readonly<Record<string, number>> = { b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };

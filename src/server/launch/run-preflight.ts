@@ -15,7 +15,7 @@ import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { endNamedHolder } from './make-room.ts';
 import { judgePreflight } from './preflight.ts';
-import { asLaunchMeets } from './preflight-contained.ts';
+import { asLaunchMeets, portsMet } from './preflight-contained.ts';
 import type { PreflightCheck } from './preflight-input.ts';
 import { policyBeforeLaunch } from './preflight-plan.ts';
 import { portsOf } from './preflight-ports.ts';
@@ -42,7 +42,10 @@ export async function runPreflight(options: LauncherOptions, question: Preflight
   if (question.baseline.length === 0) await endNamedHolder(options, question.baseline);
   const plan = options.plan(question.flags);
   const ports = await Promise.all(
-    portsOf(engine, question.effective).map(async (one) => ({ ...one, owner: await machine.portOwner(one.port) })),
+    portsMet(options.place.command, portsOf(engine, question.effective)).map(async (one) => ({
+      ...one,
+      owner: await machine.portOwner(one.port),
+    })),
   );
   const cache = await hubCacheOf(machine, question.values);
   const shown = { gpus: await machine.gpus(), resources: await machine.resources([cache]) };
