@@ -91,6 +91,7 @@ export interface InitFlags extends CommonFlags {
   readonly run?: string;
   readonly engine?: 'vllm' | 'sglang' | 'openai';
   readonly attach?: string;
+  readonly machine?: string;
   readonly model?: string;
   readonly force: boolean;
 }

@@ -39,6 +39,17 @@ describe('renderStarter', () => {
     expect(spec.servers[0]?.apiKeyName).toMatch(/_KEY$/);
   });
 
+  it.each(['vllm', 'sglang'] as const)('launches %s on another machine, with and without its suggestions', (engine) => {
+    const text = renderStarter({ ...PLAIN, engine, model: 'org/m', machine: 'root@gpu-box' });
+    expect(readRunFile(text, '/p/run.yaml')).toMatchObject({
+      servers: [{ engine, machine: { ssh: 'root@gpu-box' }, setup: [] }],
+      inFlight: 64,
+    });
+    const taken = text.replaceAll(/^ {4}# ((?:flags|setup|gpu|env): )/gm, '    $1');
+    const setup = ['source ~/venv/bin/activate'];
+    expect(readRunFile(taken, '/p/run.yaml').servers).toMatchObject([{ engine, setup, gpu: 'H200' }]);
+  });
+
   it('is still one when every suggestion in it is taken', () => {
     const taken = renderStarter(PLAIN)
       .replaceAll(/^( *)# ((?: {2,4})?(?:- )?[a-z-]+: )/gm, '$1$2')

@@ -12,8 +12,10 @@ export interface Starter {
   readonly run: string;
   readonly model: string;
   readonly engine: 'embedded' | AttachedEngine;
-  /** URL of a server that is already there; required for all but embedded. */
+  /** Address of a server that is already there; one of the two for all but embedded. */
   readonly attach?: string;
+  /** What is typed after `ssh`: Aerie launches the engine there. */
+  readonly machine?: string;
   readonly partition: string;
   /** Path of the prompts, relative to where the run file will lie. */
   readonly from: string;
@@ -75,6 +77,7 @@ function renderServer(starter: Starter): string[] {
       ...renderLaunch(starter.engine),
     ];
   }
+  if (starter.machine !== undefined) return [engine, ...renderElsewhere(starter.engine, starter.machine)];
   return [
     `${engine}   # Aerie launches it on this machine, no GPU needed`,
     '    # flags: { sequences: 8, context: 4096, kv-type: f16, threads: 4 }',
@@ -84,12 +87,28 @@ function renderServer(starter: Starter): string[] {
 /** For whoever wants Aerie to launch it instead. */
 function renderLaunch(engine: Starter['engine']): string[] {
   if (engine !== 'sglang' && engine !== 'vllm') return [];
-  const flags = engine === 'sglang' ? 'tp: 8, mem-fraction-static: 0.85' : 'tensor-parallel-size: 8, gpu-memory-utilization: 0.9';
   return [
-    '    # Aerie launches it on this machine where attach: is left out. Try it before: aerie plan FILE, aerie rehearse FILE',
+    '    # Aerie launches it where attach: is left out. Try it before: aerie plan FILE, aerie rehearse FILE',
+    '    # machine: gpu-box              # there, by ssh; left out: on this machine',
+    ...renderLevers(engine),
+  ];
+}
+
+/** A launch on a machine behind ssh. */
+function renderElsewhere(engine: Starter['engine'], machine: string): string[] {
+  return [
+    `    machine: ${renderText(machine)}   # as you type it after ssh; Aerie launches the engine there and installs nothing`,
+    ...renderLevers(engine),
+    '    # env: { HF_TOKEN: $HF_TOKEN }  # a secret by name; its value is written nowhere',
+  ];
+}
+
+function renderLevers(engine: Starter['engine']): string[] {
+  const flags = engine === 'vllm' ? 'tensor-parallel-size: 8, gpu-memory-utilization: 0.9' : 'tp: 8, mem-fraction-static: 0.85';
+  return [
     `    # flags: { ${flags} }   # as the engine spells them`,
+    '    # setup: [source ~/venv/bin/activate]   # shell lines before the launch: the environment that has the engine',
     '    # gpu: H200                     # for plans; engine-version: too',
-    `    # setup: [conda activate ${engine}]`,
   ];
 }
 

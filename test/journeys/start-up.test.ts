@@ -1,6 +1,7 @@
 /** The first second of a new user: help loads nothing heavy, every help text reads well, and a closed pipe breaks nothing. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { MAIN, makeProject } from '../support/cli.ts';
 import { openDoor } from '../support/cli-door.ts';
@@ -94,6 +95,21 @@ test('init writes a file that run understands, and never over another one', asyn
     const made = await project.aerie(['init', `${engine}.yaml`, '--engine', engine, '--model', 'org/m', ...attach]);
     expect(made.code, made.stderr).toBe(0);
     expect((await project.aerie(['status', `${engine}.yaml`])).stderr).toMatch(new RegExp(`Run ${engine} has not begun`));
+  }
+  const elsewhere = await project.aerie(['init', 'box.yaml', '--machine', 'root@gpu-box', '--model', 'org/m']);
+  expect(elsewhere.stdout).toContain('next  aerie doctor box.yaml   then   aerie run box.yaml');
+  expect(readFileSync(project.path('box.yaml'), 'utf8')).toMatch(/engine: sglang\n {4}machine: "root@gpu-box"/);
+  for (const [args, says] of [
+    [['--machine', 'gpu-box'], /--machine gpu-box needs the model[\s\S]*aerie init --machine gpu-box --model OWNER\/NAME/],
+    [['--machine', 'gpu-box', '--attach', 'ssh://gpu-box:8000', '--model', 'm'], /--attach ssh:\/\/gpu-box:30000/],
+    [
+      ['--attach', 'ssh://gpu-box', '--model', 'm'],
+      /servers\[0\]\.attach {2}must name the machine and the port[\s\S]*Nothing was written/,
+    ],
+  ] as const) {
+    const refused = await project.aerie(['init', 'x.yaml', ...args]);
+    expect(refused.stderr).toMatch(says);
+    expect(refused.code).toBe(2);
   }
   const nowhere = await project.aerie(['init', 'x.yaml', '--engine', 'openai']);
   expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('--attach https://')]);

@@ -15,8 +15,8 @@ export async function init(this: CliContext, flags: InitFlags, file = 'run.yaml'
   const named = basename(file).replace(/\.ya?ml$/i, '') || 'run';
   const run = flags.run ?? (ask ? await question('Name of the run', named) : named);
   if (run === undefined) return;
-  const model =
-    flags.model ?? (flags.attach === undefined && flags.engine === undefined ? 'default' : 'set-the-name-that-the-server-serves');
+  const model = flags.model ?? (await modelOf(flags, ask));
+  if (model === undefined) return;
   await perform(this, {
     command: 'init',
     json: flags.json,
@@ -27,11 +27,20 @@ export async function init(this: CliContext, flags: InitFlags, file = 'run.yaml'
           ...{ file, run, from, model, force: flags.force },
           ...(flags.engine === undefined ? {} : { engine: flags.engine }),
           ...(flags.attach === undefined ? {} : { attach: flags.attach }),
+          ...(flags.machine === undefined ? {} : { machine: flags.machine }),
         },
         context,
       ),
     render: (report) => renderInit(report, file),
   });
+}
+
+/** undefined when the person pressed Ctrl-C. */
+async function modelOf({ attach, engine, machine }: InitFlags, ask: boolean): Promise<string | undefined> {
+  if (machine !== undefined) {
+    return ask ? await question(`Model: OWNER/NAME on the hub, or its folder on ${machine}`, '') : '';
+  }
+  return attach === undefined && engine === undefined ? 'default' : 'set-the-name-that-the-server-serves';
 }
 
 /** undefined when the person pressed Ctrl-C. */

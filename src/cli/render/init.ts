@@ -4,6 +4,7 @@ import type { InitReport } from '../../app/init.ts';
 export function renderInit(report: InitReport, typed: string): string {
   const lines = [`wrote ${report.file}`];
   if (report.sourceMissing) lines.push('its prompts file is not there yet: put it there, or correct from: in the file');
-  lines.push(`next  aerie preview ${typed}   then   aerie run ${typed}`);
+  const first = report.machine === '' ? `aerie preview ${typed}` : `aerie doctor ${typed}`;
+  lines.push(`next  ${first}   then   aerie run ${typed}`);
   return lines.join('\n');
 }

@@ -21,20 +21,28 @@ export const initCommand = buildCommand<InitFlags, [string?], CliContext>({
         kind: 'enum',
         values: ['vllm', 'sglang', 'openai'],
         optional: true,
-        brief: 'Kind of a server that is already there; default with --attach: vllm',
+        brief: 'Which engine; default with --attach: vllm, with --machine: sglang',
       },
       attach: {
         kind: 'parsed',
         parse: String,
         optional: true,
-        brief: 'URL of that server; default http://127.0.0.1, port 8000 of vllm or 30000 of sglang',
+        brief:
+          'A server that is already there: http://HOST:PORT or ssh://BOX:PORT; default http://127.0.0.1, port 8000 of vllm or 30000 of sglang',
         placeholder: 'URL',
+      },
+      machine: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief: 'Launch the engine on this machine, as you type it after ssh',
+        placeholder: 'NAME',
       },
       model: {
         kind: 'parsed',
         parse: String,
         optional: true,
-        brief: 'Model as the server knows it; default: a small one',
+        brief: 'Model as the server knows it, or OWNER/NAME to launch; default: a small one',
         placeholder: 'NAME',
       },
       force: { kind: 'boolean', default: false, brief: 'Replace a run file that is already there' },
@@ -46,7 +54,8 @@ export const initCommand = buildCommand<InitFlags, [string?], CliContext>({
   },
   docs: {
     brief: 'Write a commented run file',
-    fullDescription: 'Asks what it needs on a terminal; elsewhere give flags.\n\nExample: aerie init --from prompts.jsonl',
+    fullDescription:
+      'Asks what it needs on a terminal; elsewhere give flags.\n\nExample: aerie init --from prompts.jsonl\nExample: aerie init --from prompts.jsonl --machine gpu-box --model Qwen/Qwen3-8B',
   },
 });
 
