@@ -167,7 +167,8 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     do: 'Use the newer Aerie.',
   },
   'log.unreadable': {
-    means: 'A log that was named is not there, or is not what its name says. Nothing was started.',
+    means:
+      'A log that was named is not there, or is not what its name says; or its machine has lost it, and what was kept of it here was shown instead. Nothing was started.',
     look: 'The message has the path and what the system said.',
     do: 'Give the file with the server’s own output, plain or `.gz`, or `-` for stdin.',
   },

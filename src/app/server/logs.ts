@@ -1,4 +1,8 @@
-/** `aerie server logs`: the log of a launch, as the server wrote it, from the beginning or its last lines; followed if asked for. */
+/**
+ * `aerie server logs`: the log of a launch, as the server wrote it, from the beginning or its last lines; followed if asked for. Where
+ * only what was kept of it here can be read, that is shown, and the command ends with the reason: a script that takes exit 0 for
+ * all of the log is not misled. Nothing more comes of a copy, so following ends there too.
+ */
 import { AerieError } from '../../base/errors.ts';
 import { openBook } from '../../server/launch/launch-book.ts';
 import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
@@ -7,6 +11,7 @@ import { findRun } from '../find-run.ts';
 import { machineOf } from '../servers/machine-of.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 import { type LogWanted, type OpenedLog, openLaunchLog } from './open-log.ts';
+import { partialLog } from './partial-log.ts';
 
 export interface ServerLogsInput extends ServerInput {
   /** Left out: the newest launch. */
@@ -23,6 +28,8 @@ export interface ServerLogsReport {
   readonly launch: number;
   readonly log: string;
   readonly bytes: number;
+  /** It was not the whole log, or not the log as it is now. */
+  readonly failure: AerieError | undefined;
 }
 
 const CHUNK_BYTES = 2 ** 20;
@@ -45,17 +52,26 @@ async function tell(input: ServerLogsInput, context: OperationContext, wanted: L
   const log = await openLaunchLog(wanted);
   const size = (await log.read(0, 1))?.size ?? 0;
   let offset = input.lines === undefined ? 0 : await findTail(log, size, input.lines);
+  const shown = { lines: 0, bytes: 0, keptBytes: 0 };
   for (;;) {
     const read = await log.read(offset, CHUNK_BYTES);
     if (read !== undefined && read.bytes.length > 0) {
       input.onBytes(read.bytes);
       offset += read.bytes.length;
+      shown.bytes += read.bytes.length;
+      shown.keptBytes += log.kept === undefined ? 0 : read.bytes.length;
+      shown.lines += linesIn(read.bytes);
       if (offset < read.size) continue;
     }
-    if (input.follow !== true || context.drain.aborted) break;
+    if (input.follow !== true || log.kept !== undefined || context.drain.aborted) break;
     await context.host.clock.sleep(LOOK_EVERY_MS, context.drain);
   }
-  return { server: wanted.server.name, launch: wanted.launch, log: log.path, bytes: offset };
+  const failure = log.kept === undefined ? undefined : partialLog(wanted.machine.name, log.kept, shown);
+  return { server: wanted.server.name, launch: wanted.launch, log: log.path, bytes: offset, failure };
+}
+
+function linesIn(bytes: Uint8Array): number {
+  return bytes.reduce((count, byte) => (byte === 0x0a ? count + 1 : count), 0);
 }
 
 /** Where the last lines begin, read backwards in chunks. */

@@ -11,6 +11,7 @@ import type { LaunchRecord } from '../../server/launch/launch-book.ts';
 import { findMirror } from '../../server/launch/mirror-place.ts';
 import type { RunSpec, ServerSpec } from '../../spec/run.ts';
 import { launchPaths } from '../servers/launch-paths.ts';
+import type { KeptCopy } from './partial-log.ts';
 
 export interface LogWanted {
   readonly run: RunSpec;
@@ -27,6 +28,8 @@ export interface LogWanted {
 export interface OpenedLog {
   /** Where it is read now. */
   readonly path: string;
+  /** What is read instead of the log itself, from now on; undefined: the log itself. */
+  readonly kept: KeptCopy | undefined;
   read(offset: number, most: number): ReturnType<Machine['readFile']>;
 }
 
@@ -35,35 +38,43 @@ export async function openLaunchLog(wanted: LogWanted): Promise<OpenedLog> {
   const { machine } = wanted;
   let read: Machine['readFile'] = (path, offset, most) => machine.readFile(path, offset, most);
   let path = '';
-  const goOver = async (mirror: string, because: string) => {
+  let kept: KeptCopy | undefined;
+  const goOver = async (mirror: string, why: AerieError) => {
     const size = (await readSlice(mirror, 0, 0))?.size ?? 0;
-    wanted.onNote(`${because}; this is what was kept of it here: ${mirror}, ${size} bytes`);
+    wanted.onNote(`${why.message.replace(/\.$/, '')}; this is what was kept of it here: ${mirror}, ${size} bytes`);
     path = mirror;
+    kept = { path, size, why };
     read = readSlice;
   };
   try {
     path = await pathThere(wanted);
     if ((await machine.readFile(path, 0, 1)) === undefined) {
       const mirror = await mirrorOf(wanted);
-      if (mirror === undefined) throw noLog(path, wanted);
-      await goOver(mirror, `${machine.name} has no ${path} any more`);
+      const none = noLog(path, wanted);
+      if (mirror === undefined) throw none;
+      await goOver(mirror, none);
     }
   } catch (thrown) {
-    const mirror = isOutOfReach(thrown) ? await mirrorOf(wanted) : undefined;
+    if (!isOutOfReach(thrown)) throw thrown;
+    const mirror = await mirrorOf(wanted);
     if (mirror === undefined) throw thrown;
-    await goOver(mirror, messageOf(thrown));
+    await goOver(mirror, thrown);
   }
   return {
     get path() {
       return path;
     },
+    get kept() {
+      return kept;
+    },
     async read(offset, most) {
       try {
         return await read(path, offset, most);
       } catch (thrown) {
-        const mirror = isOutOfReach(thrown) ? await mirrorOf(wanted) : undefined;
+        if (!isOutOfReach(thrown)) throw thrown;
+        const mirror = await mirrorOf(wanted);
         if (mirror === undefined) throw thrown;
-        await goOver(mirror, messageOf(thrown));
+        await goOver(mirror, thrown);
         return await read(path, offset, most);
       }
     },
@@ -79,13 +90,13 @@ async function mirrorOf({ run, server, machine, launch }: LogWanted): Promise<st
   return machine.isHere ? undefined : await findMirror(run.serverFolder, server.name, launch);
 }
 
-function messageOf(thrown: unknown): string {
-  return (thrown instanceof Error ? thrown.message : String(thrown)).replace(/\.$/, '');
-}
-
-function noLog(path: string, { launch, launches }: LogWanted): AerieError {
-  return new AerieError('log.unreadable', `There is no log of launch ${launch} at ${path}.`, {
-    because: launches === 0 ? 'Nothing was launched yet.' : `Launches so far: ${launches}.`,
-    remedy: `Launch it with aerie server start, or look into ${dirname(path)}.`,
-  });
+function noLog(path: string, { machine, launch, launches }: LogWanted): AerieError {
+  return new AerieError(
+    'log.unreadable',
+    `There is no log of launch ${launch} at ${path}${machine.isHere ? '' : ` of ${machine.name}`}.`,
+    {
+      because: launches === 0 ? 'Nothing was launched yet.' : `Launches so far: ${launches}.`,
+      remedy: `Launch it with aerie server start, or look into ${dirname(path)}.`,
+    },
+  );
 }

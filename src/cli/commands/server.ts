@@ -50,5 +50,6 @@ export async function logs(this: CliContext, flags: ServerLogsFlags, run: string
     terminal: openTerminal(this.node, false),
     operation: (context) => runServerLogs({ run, ...flags, onBytes: (bytes) => void stdout.write(bytes) }, context),
     render: undefined,
+    failure: ({ failure }) => failure,
   });
 }
