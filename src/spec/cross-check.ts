@@ -42,6 +42,7 @@ export function crossCheck(file: unknown): Problem[] {
     ...servers.flatMap((_, i) => checkClientCommand(file, ['servers', i])),
     ...servers.flatMap((_, i) => checkNodes(file, ['servers', i])),
     ...checkModel(file, servers),
+    ...checkModelPaths(file, servers),
     ...listAt(file, ['policy']).flatMap((_, i) => checkRule(file, ['policy', i])),
     ...samplingPlaces(file).flatMap((path) => checkSampling(file, path, servers)),
     ...checkContinue(file, servers),
@@ -176,6 +177,20 @@ function checkModel(file: unknown, servers: readonly unknown[]): Problem[] {
   if (valueAt(file, ['model']) !== 'default' || foreign === undefined) return [];
   const message = `is default, the small model of the embedded engine; write the name under which the ${String(foreign)} server serves its model`;
   return [{ path: ['model'], at: 'value', message }];
+}
+
+/** Where Aerie starts the server its words are quoted, so no shell reads the ~, and the engines take it as it stands. */
+function checkModelPaths(file: unknown, servers: readonly unknown[]): Problem[] {
+  const launched = servers.flatMap((_, i) => (valueAt(file, ['servers', i, 'attach']) === undefined ? [i] : []));
+  const places: Path[] = launched.flatMap((i) => [
+    ['servers', i, 'flags', 'model-path'],
+    ['servers', i, 'flags', 'model'],
+  ]);
+  if (launched.length > 0) places.unshift(['model']);
+  const message = 'begins with ~, which only a shell understands; write the path out, as it is on the machine of the server';
+  return places
+    .filter((path) => /^~(\w|\/|$)/.test(String(valueAt(file, path) ?? '')))
+    .map((path): Problem => ({ path, at: 'value', message }));
 }
 
 function checkThinking(file: unknown, sampling: Path): Problem[] {

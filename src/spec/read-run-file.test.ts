@@ -413,6 +413,17 @@ describe('a file with mistakes', () => {
     ]);
   });
 
+  it('takes no ~ for a model that Aerie launches, and any name for one that is there', () => {
+    const lines = (model: string, server: string) =>
+      evidenceOf(`run: r\nmodel: ${model}\nservers: [${server}]\npartitions: [{ name: B1, from: b.jsonl }]\n`);
+    const says = 'begins with ~, which only a shell understands; write the path out, as it is on the machine of the server';
+    expect(lines('~/models/k', '{ engine: sglang, machine: gpu-box }')).toEqual([`run.yaml:2:8  model  ${says}`]);
+    expect(lines('k', '{ engine: vllm, flags: { model: ~/k, served-model-name: k } }')).toEqual([
+      `run.yaml:3:43  servers[0].flags.model  ${says}`,
+    ]);
+    expect(lines('~/models/k', '{ engine: sglang, attach: http://gpu-1:30000, api-kez: $K }')).toHaveLength(1);
+  });
+
   it('says of a source what can be read', () => {
     const from = (written: string) => evidenceOf(SMALLEST.replace('data/b1.jsonl', written))[0]?.split('  ')[2];
     expect(from('hf://datasets/x')).toBe(

@@ -3,6 +3,7 @@ import { AerieError } from '../../base/errors.ts';
 import { quoteShell } from '../../base/quote-shell.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import { portIn } from '../../engine/launching.ts';
+import { inLaunchShell } from '../../machine/launch-shell.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { findFreePort } from '../../server/launch/find-free-port.ts';
 import type { RunSpec, ServerSpec } from '../../spec/run.ts';
@@ -96,7 +97,7 @@ async function checkCommand(run: RunSpec, server: ServerSpec, machine: Machine):
     // As the shell reads it in the launch: a variable or ~ in it counts.
     `command -v ${program}${module === undefined ? '' : ` && ${program} -c ${quoteShell(find)} ${quoteShell(module)}`}`,
   ].join('\n');
-  const result = await machine.run({ file: 'bash', args: ['-c', script], timeoutMs: COMMAND_MS });
+  const result = await machine.run({ ...inLaunchShell(script), timeoutMs: COMMAND_MS });
   const what = module === undefined ? program : `${program} with the module ${module}`;
   if (result.kind === 'ended' && result.code === 0) return ok(name, `${what} is here`);
   // Setup lines that need a terminal or conda's hook do more in the launch than here.

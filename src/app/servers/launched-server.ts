@@ -76,6 +76,7 @@ export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
     mirrorOf: (record) => mirrorOf(options, record),
     ...(killHolder === undefined ? {} : { killHolder }),
     ...(outer === undefined ? {} : { outer }),
+    ...(context.lab === undefined ? {} : { isPlayed: true }),
   });
 }
 

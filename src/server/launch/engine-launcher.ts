@@ -94,7 +94,7 @@ export class EngineLauncher {
     await refuseClosedWay(this.#options, port);
     const effective = dialect.launching?.effectiveFlags({ model: place.model, host: LOOPBACK, port, flags }) ?? flags;
     const baseline = await runPreflight(this.#options, {
-      ...{ flags, effective, values, baseline: book.baseline ?? [], workFolder: place.workFolder },
+      ...{ flags, effective, values, baseline: book.baseline ?? [], workFolder: place.workFolder, logPath: place.logPath },
     });
     const started = await beginLaunch({
       ...this.#options,

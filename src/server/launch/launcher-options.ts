@@ -50,6 +50,8 @@ export interface LauncherOptions {
   readonly patienceMs: number;
   /** Given on the command line: this holder of GPU memory may be ended, whoever started it. */
   readonly killHolder?: number;
+  /** A rehearsal: the launch plays a model that need not be there. */
+  readonly isPlayed?: boolean;
   /** The worker ends. */
   readonly signal: AbortSignal;
 }

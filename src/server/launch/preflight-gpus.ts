@@ -1,6 +1,6 @@
 /** GPUs of a launch: enough of them, and nobody on them. Pure. */
 import { findFlag, SGLANG_LINE, VLLM_LINE } from '../../engine/launching.ts';
-import type { GpuReading, HoldersLook } from '../../machine/machine.ts';
+import type { GpuReading, Holder, HoldersLook } from '../../machine/machine.ts';
 import type { PreflightCheck, PreflightInput } from './preflight-input.ts';
 
 /** A card that nobody uses holds up to this for its driver; above its own baseline half a GiB is someone's. */
@@ -41,8 +41,16 @@ export function checkGpuMemory(input: PreflightInput): PreflightCheck {
     const most = Math.max(0, ...taken(input).map(({ usedMiB }) => usedMiB));
     return { name: 'gpu memory', verdict: 'ok', says: `nobody holds GPU memory (at most ${most} MiB are used)`, remedy: '' };
   }
-  const says = held.map((gpu) => `GPU ${gpu.index} has ${gpu.usedMiB} MiB in use, held by ${whoHolds(gpu, holders)}`).join('; ');
-  const unseen = (holders?.unknown ?? []).map((one) => ` ${one}`).join('');
+  const [first, ...others] = held.map(
+    (gpu) => `GPU ${gpu.index} has ${gpu.usedMiB} MiB in use, held by ${whoHolds(gpu, holders)}`,
+  );
+  // A server on eight GPUs holds each of them: one is told whole.
+  const more = `${others.length} more GPUs are held: ${held
+    .slice(1)
+    .map((gpu) => `${gpu.index} by ${pidsOn(gpu, holders)}`)
+    .join(', ')}`;
+  const says = others.length < 2 ? [first, ...others].join('; ') : `${first}; ${more}`;
+  const unseen = (holders?.unknown ?? []).map((one) => ` Not seen: ${one}`).join('');
   const remedy = `Stop who holds it, or let Aerie end it, once, with --kill-holder PID, or choose other GPUs with CUDA_VISIBLE_DEVICES in env:; one busy GPU shrinks the pool of all.${unseen}`;
   return { name: 'gpu memory', verdict: 'refused', says, remedy };
 }
@@ -51,8 +59,18 @@ function limitOf(baseline: number | undefined): number {
   return baseline === undefined ? IDLE_MIB : baseline + ABOVE_BASELINE_MIB;
 }
 
-function whoHolds({ uuid }: GpuReading, holders: HoldersLook | undefined): string {
-  const here = (holders?.holders ?? []).filter(({ gpuUuid }) => gpuUuid === uuid || gpuUuid === '');
+function holdersOf({ uuid }: GpuReading, holders: HoldersLook | undefined): readonly Holder[] {
+  return (holders?.holders ?? []).filter(({ gpuUuid }) => gpuUuid === uuid || gpuUuid === '');
+}
+
+function pidsOn(gpu: GpuReading, holders: HoldersLook | undefined): string {
+  const here = holdersOf(gpu, holders);
+  if (here.length === 0) return 'nobody who can be seen';
+  return `${here.length === 1 ? 'pid' : 'pids'} ${here.map(({ pid }) => pid).join(' ')}`;
+}
+
+function whoHolds(gpu: GpuReading, holders: HoldersLook | undefined): string {
+  const here = holdersOf(gpu, holders);
   if (here.length === 0)
     return 'nobody who can be seen from here (another container or pid namespace, or a process that is ending)';
   const words = here.slice(0, 4).map(({ pid, name, user, usedMiB, container, identity, by, outside }) => {

@@ -17,7 +17,18 @@ export interface PortLook {
 export type PreflightVerdict = 'ok' | 'warning' | 'refused' | 'unknown';
 
 export interface PreflightCheck {
-  readonly name: 'port' | 'gpus' | 'gpu memory' | 'host memory' | 'shared memory' | 'disk' | 'flags' | 'plan' | 'policy';
+  readonly name:
+    | 'port'
+    | 'gpus'
+    | 'gpu memory'
+    | 'host memory'
+    | 'shared memory'
+    | 'model'
+    | 'disk'
+    | 'log'
+    | 'flags'
+    | 'plan'
+    | 'policy';
   readonly verdict: PreflightVerdict;
   /** A sentence with the numbers, without a full stop. */
   readonly says: string;
@@ -44,6 +55,10 @@ export interface PreflightInput {
   readonly ports: readonly PortLook[];
   /** What the launcher prints for its help; undefined where it was not asked. */
   readonly help: string | undefined;
+  /** The model where it is a path of the machine; undefined = a name of the hub, or a path that only a container sees. */
+  readonly modelPath: { readonly path: string; readonly isThere: boolean | undefined } | undefined;
+  /** Where the log of the launch is written. */
+  readonly logDisk: { readonly folder: string; readonly freeBytes: number | undefined };
   /** Bytes still to be fetched; 0 = the model is here, undefined = not known. */
   readonly downloadBytes: number | undefined;
   /** Free where the download goes. */

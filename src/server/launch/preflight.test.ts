@@ -10,6 +10,7 @@ import type { GpuReading, Holder } from '../../machine/machine.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import { judgePreflight } from './preflight.ts';
 import type { PreflightCheck, PreflightInput } from './preflight-input.ts';
+import { isHubName, modelOf } from './preflight-model.ts';
 import { policyBeforeLaunch } from './preflight-plan.ts';
 import { portsOf } from './preflight-ports.ts';
 
@@ -50,7 +51,8 @@ function ask(changes: Partial<PreflightInput>, flags: LaunchFlags = STORY, polic
     resources: { memoryAvailableBytes: 1200 * 2 ** 30, sharedMemoryFreeBytes: 64 * 2 ** 30, diskFreeBytes: [] },
     ...{ gpus: { kind: 'read', gpus: cards(8) }, holders: undefined, baselineMiB: undefined, visibleGpus: undefined },
     ports: [{ port: 8000, what: 'HTTP', owner: undefined }],
-    ...{ help: HELP, downloadBytes: 0, diskFreeBytes: undefined },
+    ...{ help: HELP, downloadBytes: 0, diskFreeBytes: undefined, modelPath: undefined },
+    logDisk: { folder: '/runs/logs', freeBytes: 2 ** 40 },
     ...changes,
   });
 }
@@ -69,7 +71,7 @@ function find(
 test('the story’s launch on its own machine: every question is answered with yes', () => {
   const { checks, isRefused } = ask({});
   expect(checks.map(({ name, verdict }) => [name, verdict])).toEqual([
-    ...['port', 'gpus', 'gpu memory', 'host memory', 'shared memory', 'disk', 'flags', 'plan', 'policy'].map((name) => [
+    ...['port', 'gpus', 'gpu memory', 'host memory', 'shared memory', 'disk', 'log', 'flags', 'plan', 'policy'].map((name) => [
       name,
       'ok',
     ]),
@@ -82,12 +84,32 @@ test('nothing that could not be looked at is ok', () => {
   const { checks, isRefused } = ask(
     {
       ...{ plan: undefined, help: undefined, downloadBytes: undefined, gpus: { kind: 'absent' }, ports: [] },
+      ...{ modelPath: { path: '/models/k', isThere: undefined }, logDisk: { folder: '/runs/logs', freeBytes: undefined } },
       resources: { memoryAvailableBytes: undefined, sharedMemoryFreeBytes: undefined, diskFreeBytes: [] },
     },
     { tp: 8 },
   );
   expect(checks.map(({ verdict }) => verdict)).toEqual(checks.map(() => 'unknown'));
   expect(isRefused).toBe(false);
+});
+
+test('a model that is not there is refused before the minutes of an import, and a log without room too', () => {
+  const missing = find({ modelPath: { path: '/models/k', isThere: false } }, 'model');
+  expect([missing.verdict, missing.says]).toEqual(['refused', 'there is no /models/k that this user can see']);
+  expect(find({ modelPath: { path: '/models/k', isThere: true } }, 'model').verdict).toBe('ok');
+  const logDisk = (freeBytes: number) => find({ logDisk: { folder: '/box/logs', freeBytes } }, 'log');
+  expect(logDisk(0)).toMatchObject({ verdict: 'refused', says: '0 B are free at /box/logs, where its log is written' });
+  expect(logDisk(2 ** 20).verdict).toBe('warning');
+  expect(logDisk(2 ** 28).verdict).toBe('ok');
+});
+
+test.each<[PreflightInput['engine'], LaunchFlags, string]>([
+  ['sglang', { tp: 8 }, 'org/m'],
+  ['sglang', { 'model-path': '/models/m', 'served-model-name': 'org/m' }, '/models/m'],
+  ['vllm', { model: '/models/m' }, '/models/m'],
+])('the model that %s is given with %j', (engine, flags, expected) => {
+  expect(modelOf(engine, flags, 'org/m')).toBe(expected);
+  expect(isHubName(expected)).toBe(expected === 'org/m');
 });
 
 test('a port that is held names its holder, or says that nobody can be seen', () => {
@@ -144,6 +166,14 @@ test('too few GPUs, or a busy one, is refused with its holder', () => {
   expect(outside.says).toContain('a pid of the host');
   expect(outside.remedy).toContain('sudo fuser');
   expect(find({ gpus: busy }, 'gpu memory').says).toContain('nobody who can be seen from here');
+  const allBusy = { kind: 'read', gpus: Array.from({ length: 8 }, (_, index) => cardOf(index, 61_500)) } as const;
+  const each = allBusy.gpus.map(({ index }) => holderOf({ pid: 5000 + index, gpuUuid: `GPU-${index}` }));
+  const all = find({ gpus: allBusy, holders: { holders: each.slice(0, 7), unknown: ['x'] } }, 'gpu memory');
+  expect(all.says).toBe(
+    'GPU 0 has 61500 MiB in use, held by pid 5000 (sglang::scheduler_TP3 of root, 61000 MiB); ' +
+      '7 more GPUs are held: 1 by pid 5001, 2 by pid 5002, 3 by pid 5003, 4 by pid 5004, 5 by pid 5005, 6 by pid 5006, 7 by nobody who can be seen',
+  );
+  expect(all.remedy).toMatch(/ Not seen: x$/);
   // A GPU that the launch does not take may be as busy as it likes.
   expect(find({ gpus: busy }, 'gpu memory', { tp: 2 }).verdict).toBe('ok');
   expect(find({ gpus: busy }, 'gpu memory', { tp: 2, 'base-gpu-id': 2 }).verdict).toBe('refused');

@@ -7,6 +7,7 @@ import { checkFlags } from './preflight-flags.ts';
 import { checkGpuMemory, checkGpus } from './preflight-gpus.ts';
 import { checkDisk, checkHostMemory, checkSharedMemory } from './preflight-host.ts';
 import type { PreflightCheck, PreflightInput } from './preflight-input.ts';
+import { checkLogDisk, checkModel } from './preflight-model.ts';
 import { checkPlan, checkPolicies } from './preflight-plan.ts';
 import { checkPorts } from './preflight-ports.ts';
 
@@ -22,7 +23,9 @@ export function judgePreflight(input: PreflightInput): Preflight {
     checkGpuMemory(input),
     checkHostMemory(input),
     checkSharedMemory(input),
+    ...checkModel(input),
     checkDisk(input),
+    checkLogDisk(input),
     checkFlags(input),
     checkPlan(input),
     ...checkPolicies(input),

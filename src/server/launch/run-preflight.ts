@@ -2,12 +2,13 @@
  * Looks at the machine before a launch and lets `judgePreflight` say what that means. What is refused is thrown; a warning
  * is an event and the launch goes on, because a person may know better.
  */
-import { join } from 'node:path/posix';
+import { dirname, join } from 'node:path/posix';
 import { AerieError } from '../../base/errors.ts';
 import { quoteShell } from '../../base/quote-shell.ts';
 import type { Plan } from '../../capacity/plan-launch.ts';
 import { isWholeHelp, parseHelpFlags } from '../../engine/help-flags.ts';
 import { type LaunchFlags, renderCommand } from '../../engine/launching.ts';
+import { inLaunchShell } from '../../machine/launch-shell.ts';
 import type { GpuReading, Machine } from '../../machine/machine.ts';
 import { readClientCommand } from '../../spec/client-command.ts';
 import { findHolders } from '../find-holders.ts';
@@ -17,6 +18,7 @@ import { endNamedHolder } from './make-room.ts';
 import { judgePreflight } from './preflight.ts';
 import { asLaunchMeets, portsMet } from './preflight-contained.ts';
 import type { PreflightCheck } from './preflight-input.ts';
+import { isHubName, modelOf } from './preflight-model.ts';
 import { policyBeforeLaunch } from './preflight-plan.ts';
 import { portsOf } from './preflight-ports.ts';
 
@@ -30,6 +32,7 @@ export interface PreflightQuestion {
   /** Of an earlier launch; empty = never seen. */
   readonly baseline: readonly GpuReading[];
   readonly workFolder: string;
+  readonly logPath: string;
 }
 
 /** Importing an engine takes 10 to 30 s, minutes from a network disk. */
@@ -48,7 +51,8 @@ export async function runPreflight(options: LauncherOptions, question: Preflight
     })),
   );
   const cache = await hubCacheOf(machine, question.values);
-  const shown = { gpus: await machine.gpus(), resources: await machine.resources([cache]) };
+  const folder = dirname(question.logPath);
+  const shown = { gpus: await machine.gpus(), resources: await machine.resources([cache, folder]) };
   const { gpus, resources } = asLaunchMeets(options.place.command, shown);
   const { baseline } = question;
   const { checks } = judgePreflight({
@@ -58,14 +62,16 @@ export async function runPreflight(options: LauncherOptions, question: Preflight
     baselineMiB: baseline.length === 0 ? undefined : Object.fromEntries(baseline.map(({ index, usedMiB }) => [index, usedMiB])),
     visibleGpus: visibleOf(question.values),
     help: await askHelp(options, question),
-    downloadBytes: await bytesToFetch(options, plan, cache),
+    modelPath: await lookForModel(options, question),
+    logDisk: { folder, freeBytes: shown.resources.diskFreeBytes[1] },
+    downloadBytes: await bytesToFetch(options, plan, { cache, effective: question.effective }),
     diskFreeBytes: resources.diskFreeBytes[0],
   });
   tell(options, checks);
   return baseline.length > 0 || gpus.kind !== 'read' ? baseline : gpus.gpus;
 }
 
-function tell({ name, emit }: LauncherOptions, checks: readonly PreflightCheck[]): void {
+function tell({ name, emit, machine }: LauncherOptions, checks: readonly PreflightCheck[]): void {
   for (const { name: check, verdict, says, remedy } of checks) {
     if (verdict !== 'warning') continue;
     emit({ kind: 'launch.preflight', subject: name, facts: { check, verdict, says, ...(remedy === '' ? {} : { remedy }) } });
@@ -73,7 +79,8 @@ function tell({ name, emit }: LauncherOptions, checks: readonly PreflightCheck[]
   const refused = checks.filter(({ verdict }) => verdict === 'refused');
   const [first] = refused;
   if (first === undefined) return;
-  throw new AerieError('server.not-launched', `${name} was not launched: ${first.says}.`, {
+  const on = machine.isHere ? '' : ` on ${machine.name}`;
+  throw new AerieError('server.not-launched', `${name} was not launched${on}: ${first.says}.`, {
     evidence: refused.slice(1).map(({ says }) => says),
     remedy: [...refused.map(({ remedy }) => remedy).filter((remedy) => remedy !== ''), 'Nothing was started.'].join('\n'),
     facts: { check: first.name },
@@ -92,7 +99,7 @@ async function askHelp(
   if (readClientCommand(command) !== undefined) return undefined;
   for (const words of launching.helpWords) {
     const script = [...place.setup, `cd -- ${quoteShell(workFolder)}`, renderCommand(command, words)].join('\n');
-    const result = await machine.run({ file: 'sh', args: ['-c', script], timeoutMs: HELP_TIMEOUT_MS, env: values });
+    const result = await machine.run({ ...inLaunchShell(script), timeoutMs: HELP_TIMEOUT_MS, env: values });
     if (result.kind === 'ended' && result.code === 0 && isWholeHelp(engine, parseHelpFlags(result.stdout))) return result.stdout;
   }
   return undefined;
@@ -110,17 +117,29 @@ async function hubCacheOf(machine: Machine, values: Env): Promise<string> {
   return values['HF_HUB_CACHE'] ?? join(home, 'hub');
 }
 
+/** undefined: it is no path, or none that this machine can tell of. */
+async function lookForModel(
+  { machine, engine, place, isPlayed }: LauncherOptions,
+  { effective }: PreflightQuestion,
+): Promise<{ readonly path: string; readonly isThere: boolean | undefined } | undefined> {
+  const path = modelOf(engine, effective, place.model);
+  if (!path.startsWith('/') || isPlayed === true || readClientCommand(place.command) !== undefined) return undefined;
+  const result = await machine.run({ file: 'sh', args: ['-c', 'test -e "$1"', 'sh', path], timeoutMs: 30_000 });
+  return { path, isThere: result.kind === 'ended' ? result.code === 0 : undefined };
+}
+
 /** By the weights' size and what lies in the cache already; undefined = not known. */
 async function bytesToFetch(
-  { machine, place }: LauncherOptions,
+  { machine, engine, place }: LauncherOptions,
   plan: Plan | undefined,
-  cache: string,
+  { cache, effective }: { readonly cache: string; readonly effective: LaunchFlags },
 ): Promise<number | undefined> {
-  if (!/^[\w.-]+\/[\w.-]+$/.test(place.model)) return 0; // a folder of this machine
+  const model = modelOf(engine, effective, place.model);
+  if (!isHubName(model)) return 0; // a folder of the machine
   if (plan === undefined) return undefined;
   const { launch, prediction } = plan;
   const whole = prediction.weightsGiBPerGpu * launch.tp * launch.pp * 2 ** 30;
-  const folder = join(cache, `models--${place.model.replace('/', '--')}`);
+  const folder = join(cache, `models--${model.replace('/', '--')}`);
   const result = await machine.run({ file: 'du', args: ['-sk', folder], timeoutMs: 30_000 });
   const there = result.kind === 'ended' ? Number(/^\d+/.exec(result.stdout)?.[0] ?? 0) * 1024 : 0;
   return Math.max(0, whole - there);

@@ -32,15 +32,23 @@ export function describePreflight(where: Where): void {
       );
       await new Promise((resolve) => other.close(resolve));
 
-      project.change({ flags: { ...STORY_FLAGS, 'max-runing-requests': 64 } });
+      // Setup lines are bash's, as in the launch: another shell would end here, and the launcher would not be asked for its flags.
+      project.change({ flags: { ...STORY_FLAGS, 'max-runing-requests': 64 }, server: { setup: ['[[ -n here ]] || exit 3'] } });
       expectRefused(
         await start(),
         'server.not-launched',
         /--max-runing-requests is no flag .*did you mean --max-running-requests\?/,
       );
 
+      project.change({ flags: STORY_FLAGS, server: {}, run: { model: project.path('models/none') } });
+      expectRefused(
+        await start(),
+        'server.not-launched',
+        new RegExp(`s was not launched${project.place.on}: there is no \\S+/models/none that this user can see`),
+      );
+
       project.change({
-        flags: STORY_FLAGS,
+        run: {},
         server: { log: where === 'here' ? 'run.yaml/server.log' : project.path('run.yaml/server.log') },
       });
       expectRefused(await start(), 'server.not-launched', /run\.yaml\/server\.log/);
