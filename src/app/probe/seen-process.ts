@@ -1,8 +1,9 @@
 /** What a survey shows of the process of one server. Pure. */
 import type { Health, ProcessSigns } from '../../diagnosis/live/look.ts';
 import type { KernelSign } from '../../diagnosis/probe/evidence.ts';
+import { insideOf } from '../../machine/contained/inside.ts';
 import { listeningInodes } from '../../machine/listeners.ts';
-import type { ProcessIdentity } from '../../machine/machine.ts';
+import type { ProcessIdentity, ProcessLook } from '../../machine/machine.ts';
 import { hasEnded } from '../../machine/parse-stat.ts';
 import { familyOf } from '../../machine/survey/processes.ts';
 import type { MemoryGroup, Survey } from '../../machine/survey/survey.ts';
@@ -57,11 +58,23 @@ export function signsOf(survey: Survey, wanted: Wanted): ProcessSigns | undefine
   };
 }
 
+/** With what docker or Slurm say of the inside: a client that is gone is no server that is gone, and one that is alone has no workers to lose. */
+export function withInside(
+  signs: ProcessSigns | undefined,
+  inside: ProcessLook | undefined,
+  isClient: boolean,
+): ProcessSigns | undefined {
+  if (signs === undefined || inside === undefined || !isClient) return signs;
+  const { main, exitStatus, end, family } = inside;
+  const children = family.some((member) => insideOf(member) !== undefined) ? undefined : signs.children;
+  return { ...signs, presence: main, exitStatus, children, ...(end === undefined ? {} : { end }) };
+}
+
 export function processOf(survey: Survey, wanted: Wanted): ProbedProcess | undefined {
   const signs = signsOf(survey, wanted);
   if (signs === undefined) return undefined;
   const { usedBytes, limitBytes, oomKills, container } = survey.details.get(wanted.pid)?.memory ?? groupAround(survey);
-  const { presence, exitStatus, residentBytes, children } = signs;
+  const { presence, exitStatus, residentBytes, children = 0 } = signs;
   return {
     ...{ pid: wanted.pid, command: commandOf(survey, wanted), presence, ageMs: ageOf(survey, wanted.pid) },
     ...{ exitStatus, residentBytes, children, container },

@@ -6,16 +6,20 @@ import type { ProcessSigns } from '../../diagnosis/live/look.ts';
 import type { ProbeEvidence, Reading } from '../../diagnosis/probe/evidence.ts';
 import { LogReader } from '../../diagnosis/read-log.ts';
 import type { EngineName } from '../../engine/dialect.ts';
-import type { Machine } from '../../machine/machine.ts';
+import type { Machine, ProcessLook } from '../../machine/machine.ts';
 import { familyOf, orphanRanks } from '../../machine/survey/processes.ts';
 import type { Survey, SurveyedLog } from '../../machine/survey/survey.ts';
+import { machineOfLaunch } from '../../server/launch/contained-launch.ts';
 import { addressOfLaunch } from '../../server/launch/launch-address.ts';
 import { checkRemedy } from '../check-remedy.ts';
 import type { LogReading } from './log-reading.ts';
 import type { ProbedProcess } from './report.ts';
-import { holderOfPort, isNobody, kernelSigns, NOBODY, processOf, signsOf, type Wanted } from './seen-process.ts';
+import { holderOfPort, isNobody, kernelSigns, NOBODY, processOf, signsOf, type Wanted, withInside } from './seen-process.ts';
 import { type Address, type ProbeWorld, ServerQuestions } from './server-questions.ts';
 import type { Subject } from './subject.ts';
+
+/** docker and Slurm answer in well under a second, or not in time. */
+const INSIDE_MS = 5_000;
 
 export class ServerProbe {
   readonly subject: Subject;
@@ -27,6 +31,8 @@ export class ServerProbe {
   readonly #machine: Machine;
   #at: Address;
   #placing: Promise<boolean> | undefined;
+  /** What docker or Slurm said last of a launch by a client of theirs. */
+  #inside: ProcessLook | undefined;
   #pid: number;
   #survey: Survey | undefined;
   #surveyedLog: SurveyedLog | undefined;
@@ -95,7 +101,7 @@ export class ServerProbe {
   /** A survey of its machine: which process it is, where it listens, and what its log is. */
   see(survey: Survey): void {
     this.#survey = survey;
-    if (this.#pid === 0) this.#pid = this.#findPid(survey);
+    if (this.#pid === 0 || this.#isClient) this.#pid = this.#findPid(survey) || this.subject.pid;
     const found = this.#at.port === 0 ? survey.engines.find(({ pid }) => pid === this.#pid) : undefined;
     if (found !== undefined)
       this.#at = { ...this.#at, port: found.port, host: found.address === '127.0.0.1' ? '' : found.address };
@@ -103,10 +109,16 @@ export class ServerProbe {
     this.#surveyedLog = named ?? survey.details.get(this.#pid)?.log ?? this.#surveyedLog;
   }
 
+  /** The process that is known is docker's or Slurm's client, and the engine is another one. */
+  get #isClient(): boolean {
+    return this.subject.known?.launch?.contained !== undefined && this.#pid === this.subject.pid;
+  }
+
   /** By its port, or by the file that its stdout is. */
   #findPid({ engines, details, logs }: Survey): number {
     const { port, url, logPath } = this.subject;
-    const byPort = port === 0 ? undefined : engines.find((one) => one.port === port);
+    const isHere = this.#at.host === '';
+    const byPort = port === 0 || !isHere ? undefined : engines.find((one) => one.port === port);
     if (byPort !== undefined) return byPort.pid;
     const file = [...logs.values()].find(({ path }) => path === logPath)?.file ?? '';
     const isAddressed = url !== '' && port === 0;
@@ -117,21 +129,33 @@ export class ServerProbe {
   /** Closes a reading: what is known now. */
   async read(): Promise<void> {
     if (this.#readings.length > 0) await this.questions.countAgain(this.engine);
+    this.#inside = (await this.#lookInside()) ?? this.#inside;
     const account = (this.log ?? new LogReader()).account();
     const { counters } = this.questions;
     this.#readings.push({ atMs: this.#clock.elapsed(), account, process: this.#signs(), counters });
   }
 
+  async #lookInside(): Promise<ProcessLook | undefined> {
+    const launch = this.subject.known?.launch;
+    if (launch?.identity === undefined || launch.contained === undefined) return undefined;
+    const enough = new AbortController();
+    const looking = machineOfLaunch(this.#machine, launch).look(launch.identity, launch);
+    const late = this.#clock.sleep(INSIDE_MS, enough.signal).then(() => undefined);
+    return await Promise.race([looking.catch(() => undefined), late]).finally(() => enough.abort());
+  }
+
   #wanted({ files }: Survey): Wanted {
     const text = files.get(statusNameOf(this.subject))?.trim() ?? '';
-    return { pid: this.#pid, identity: this.subject.identity, exitStatus: /^\d+$/.test(text) ? Number(text) : undefined };
+    const exitStatus = /^\d+$/.test(text) ? Number(text) : undefined;
+    const { identity, pid } = this.subject;
+    return pid === this.#pid ? { pid, identity, exitStatus } : { pid: this.#pid, identity: undefined, exitStatus: undefined };
   }
 
   #signs(): ProcessSigns | undefined {
     const survey = this.#survey;
     if (survey === undefined) return undefined;
     if (this.#pid === 0) return this.#isNobody(survey) ? NOBODY : undefined;
-    return signsOf(survey, this.#wanted(survey));
+    return withInside(signsOf(survey, this.#wanted(survey)), this.#inside, this.#isClient);
   }
 
   #isNobody({ seesAll }: Survey): boolean {
@@ -143,7 +167,9 @@ export class ServerProbe {
   }
 
   get process(): ProbedProcess | undefined {
-    return this.#survey === undefined ? undefined : processOf(this.#survey, this.#wanted(this.#survey));
+    const found = this.#survey === undefined ? undefined : processOf(this.#survey, this.#wanted(this.#survey));
+    if (found === undefined || this.#inside === undefined || !this.#isClient) return found;
+    return { ...found, presence: this.#inside.main, exitStatus: this.#inside.exitStatus };
   }
 
   get seenLog(): ProbeEvidence['log'] {
@@ -175,7 +201,8 @@ export class ServerProbe {
       logNow: survey.now === 0 ? undefined : survey.now + survey.zoneMs,
       kernel: kernelSigns(survey, this.#pid),
       orphans: orphanRanks(survey.table).map(({ pid }) => pid),
-      portHeldBy: this.#at.host === '' ? holderOfPort(survey, this.#at.port, this.#pid) : '',
+      // A docker that is another machine's, or a client whose engine is not seen: whoever listens may well be it.
+      portHeldBy: this.#at.host === '' && !this.#isClient ? holderOfPort(survey, this.#at.port, this.#pid) : '',
     };
   }
 

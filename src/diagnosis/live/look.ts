@@ -17,8 +17,8 @@ export interface ProcessSigns {
   readonly readBytes: number | undefined;
   readonly gpuUsedMiB: number | undefined;
   readonly compilers: number;
-  /** Processes beside the main one: a front end whose schedulers are gone has none. */
-  readonly children: number;
+  /** Processes beside the main one: a front end whose schedulers are gone has none. undefined: it runs where they are not seen. */
+  readonly children: number | undefined;
   /** How what it ran in ended, as docker tells it of a container. */
   readonly end?: { readonly says: string; readonly isOutOfMemory: boolean };
 }

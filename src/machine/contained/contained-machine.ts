@@ -4,6 +4,7 @@
  *
  * Promises: only what carries the launch's label or name is looked at, signalled and removed; what cannot be asked is `unknown`.
  */
+import { AerieError } from '../../base/errors.ts';
 import type { CommandResult } from '../../host/commands.ts';
 import type { DetachedStart, FamilyMember, Machine, ProcessIdentity, ProcessLook, SignalResult } from '../machine.ts';
 import { followContainer, listContainers, parseContainers, removeContainers, signalContainer } from './containers.ts';
@@ -122,9 +123,11 @@ async function keepLog(
   const living = (await insides(marker))?.find(lives);
   const writers = await machine.findByMarker(logMarkerOf(marker));
   if (living === undefined || writers.some(({ presence }) => presence === 'running')) return;
-  await machine.start({
-    ...{ setup: [], command: followContainer(containment.control, living.id, logPath), env, workFolder: '/', logPath },
-    ...{ statusPath: `${statusPath}.log`, marker: logMarkerOf(marker) },
+  const command = followContainer(containment.control, living.id, logPath);
+  const writer = { command, env, logPath, statusPath: `${statusPath}.log`, marker: logMarkerOf(marker) };
+  // A line that was cut, a disk that is full: the server lives all the same, and the next look tries again.
+  await machine.start({ setup: [], workFolder: '/', ...writer }).catch((thrown: unknown) => {
+    if (!(thrown instanceof AerieError)) throw thrown;
   });
 }
 

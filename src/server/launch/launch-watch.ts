@@ -14,6 +14,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import type { Clock } from '../../host/host.ts';
 import type { HttpClient } from '../../host/http.ts';
 import { openTimeLimit } from '../../host/time-limit.ts';
+import { insideOf } from '../../machine/contained/inside.ts';
 import type { Machine, ProcessLook, Reach } from '../../machine/machine.ts';
 import { AskBeside } from './ask-beside.ts';
 import { askHealth } from './ask-health.ts';
@@ -166,10 +167,14 @@ export class LaunchWatch {
   }
 }
 
-function signsOf(look: ProcessLook, gpuUsedMiB: number | undefined): ProcessSigns {
+/** Exported for its test. */
+export function signsOf(look: ProcessLook, gpuUsedMiB: number | undefined): ProcessSigns {
   const { main, exitStatus, residentBytes, readBytes, compilers, family, end } = look;
-  const children = family.filter(({ presence }) => presence === 'running').length - 1;
-  const signs = { exitStatus, residentBytes, readBytes, gpuUsedMiB, compilers, children: Math.max(0, children) };
+  // A client and its container are two, whatever lives in it; a container whose client is gone is one, and no server without workers.
+  const isContained = family.some((member) => insideOf(member) !== undefined);
+  const running = family.filter(({ presence }) => presence === 'running').length;
+  const children = isContained ? undefined : Math.max(0, running - 1);
+  const signs = { exitStatus, residentBytes, readBytes, gpuUsedMiB, compilers, children };
   return { presence: main, ...signs, ...(end === undefined ? {} : { end }) };
 }
 
