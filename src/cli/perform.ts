@@ -18,6 +18,9 @@ import type { Terminal } from './terminal.ts';
 
 const HARD_STOP_MS = 10_000;
 
+/** What a first Ctrl-C does to work that can be finished, and a terminal that closes too: said at once, before it is done. */
+export const FINISHES = 'finishing what is in flight, then committing';
+
 export interface Performed<T> {
   readonly command: string;
   readonly json: boolean;
@@ -27,6 +30,8 @@ export interface Performed<T> {
   readonly render: ((answer: T) => string) | undefined;
   /** What `--json` prints of the answer, where that is not all of it. */
   readonly data?: (answer: T) => unknown;
+  /** What a first Ctrl-C does. Left out: it only stops; nothing is at work that could be finished. */
+  readonly interrupted?: string;
   /** Told an error before it is shown. */
   readonly onError?: (error: AerieError) => void;
   /** Exit code 1 where the answer is no. */
@@ -37,7 +42,8 @@ export interface Performed<T> {
 
 export async function perform<T>(cli: CliContext, performed: Performed<T>): Promise<void> {
   const { node } = cli;
-  const { json, terminal } = performed;
+  const { json, terminal, interrupted = 'stopping; Ctrl-C again ends it at once' } = performed;
+  const finishes = interrupted === FINISHES;
   const drain = new AbortController();
   const abort = new AbortController();
   setMaxListeners(0, drain.signal, abort.signal); // every question to a machine listens while it waits
@@ -51,14 +57,14 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
   };
   const onInterrupt = () => {
     if (drain.signal.aborted) return giveUp('SIGINT');
-    terminal.say('Ctrl-C: finishing what is in flight, then committing. Ctrl-C again gives it up.');
+    terminal.say(`Ctrl-C: ${interrupted}.${finishes ? ' Ctrl-C again gives it up.' : ''}`);
     drain.abort('SIGINT');
   };
   const onTerminate = () => giveUp('SIGTERM');
   const isInTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor)); // asked now: one that has closed is none
   const onHangUp = () => {
     if (!isInTerminal || drain.signal.aborted) return;
-    terminal.say('The terminal has closed: finishing what is in flight, then committing.');
+    terminal.say(`The terminal has closed${finishes ? `: ${interrupted}` : ''}.`);
     drain.abort('SIGHUP');
   };
   node.on('SIGINT', onInterrupt).on('SIGTERM', onTerminate).on('SIGHUP', onHangUp);

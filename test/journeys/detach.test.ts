@@ -158,6 +158,12 @@ test('stop drains it and waits; a second stop is no second Ctrl-C; the next work
   await until(async () => (await made.inFlight()) === 4, 60_000);
   const following = made.start(['status', 'run.yaml', '--follow']);
   await following.line(/following pid/);
+  const watching = made.start(['status', 'run.yaml', '--follow']);
+  await watching.line(/following pid/);
+  watching.kill('SIGINT');
+  const watched = await watching.ended;
+  expect(watched.stderr).toContain('Ctrl-C: the watching ends, the worker goes on.\n');
+  expect(isAlive(pid)).toBe(true);
   const stopping = made.start(['stop', 'run.yaml', '--json']);
   await until(() => holderOf(made)?.isDraining === true, 60_000);
   const again = await made.aerie(['stop', 'run.yaml']);

@@ -48,6 +48,21 @@ describeAt('ssh', 'a box', () => {
     await end(project);
   });
 
+  test('that is not reached at first: it is said at once, and the run begins when it is', async () => {
+    const project = await boxProject({});
+    const cable = project.place.sshd?.cable;
+    await cable?.cut();
+    const worker = project.start('run', 'run.yaml');
+    await worker.line(/^gpu-box: not reached \(.+\); tried again for at most 30 min; nothing was started$/);
+    await cable?.mend();
+    await worker.line(/^gpu-box: reached after /);
+    const ran = await worker.ended;
+    expect(ran.code, ran.stderr).toBe(0);
+    expectAnsweredOnce(project, { B1: 4 });
+    expect(eventsOf(project, 'machine.away')).toEqual([]);
+    await end(project);
+  });
+
   test('whose paths, names and values are made of quotes, line feeds and commands: all of them arrive, none is carried out', async () => {
     const project = await boxProject({});
     const workdir = join(project.place.workFolder, `work ${HOSTILE.replaceAll('/', '')}`);

@@ -3,7 +3,7 @@ import { runDetached } from '../../app/detach/start-worker.ts';
 import { runRun } from '../../app/run.ts';
 import type { CliContext } from '../cli-context.ts';
 import type { RunFlags } from '../flags.ts';
-import { perform } from '../perform.ts';
+import { FINISHES, perform } from '../perform.ts';
 import { detachData, renderDetach } from '../render/detach.ts';
 import { renderRun } from '../render/run.ts';
 import { openTerminal } from '../terminal.ts';
@@ -15,13 +15,14 @@ export async function run(this: CliContext, flags: RunFlags, target: string): Pr
     const command = commandWithout(this.node, ['--detach', '--json']);
     await perform(this, {
       ...{ command: 'run', json, terminal, render: renderDetach, data: detachData },
+      interrupted: 'the worker ends too, and commits',
       operation: (context) => runDetached({ run: target, command }, context),
     });
     return;
   }
   const worker = asWorker(this.node.env);
   await perform(this, {
-    ...{ command: 'run', json, terminal, render: renderRun },
+    ...{ command: 'run', json, terminal, render: renderRun, interrupted: FINISHES },
     operation: (context) => runRun({ run: target, ...input }, worker === undefined ? context : worker.tell(context)),
     ...(worker === undefined ? {} : { onError: (error) => worker.failed(error) }),
   });

@@ -11,6 +11,7 @@ import { openTerminal } from '../terminal.ts';
 export async function start(this: CliContext, { json, ...input }: ServerStartFlags, run: string): Promise<void> {
   await perform(this, {
     command: 'server start',
+    interrupted: 'the waiting ends, the servers go on loading',
     json,
     terminal: openTerminal(this.node, json),
     operation: (context) => runServerStart({ run, ...input }, context),

@@ -8,6 +8,7 @@ import { openTerminal } from '../terminal.ts';
 export async function status(this: CliContext, { json, follow }: StatusFlags, target: string): Promise<void> {
   await perform(this, {
     command: 'status',
+    interrupted: 'the watching ends, the worker goes on',
     json,
     terminal: openTerminal(this.node, json),
     operation: (context) => runStatus({ run: target, follow }, context),

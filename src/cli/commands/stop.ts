@@ -8,6 +8,7 @@ import { openTerminal } from '../terminal.ts';
 export async function stop(this: CliContext, { json, now }: StopFlags, target: string): Promise<void> {
   await perform(this, {
     command: 'stop',
+    interrupted: 'the waiting ends; the worker ends all the same',
     json,
     terminal: openTerminal(this.node, json),
     operation: (context) => runStop({ run: target, now }, context),
