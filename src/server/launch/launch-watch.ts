@@ -5,6 +5,7 @@
  * What moves it: time alone. A look never waits long for a server that does not answer.
  */
 
+import type { Account } from '../../diagnosis/account.ts';
 import { describeProgress } from '../../diagnosis/live/describe-progress.ts';
 import { judgeLook, keepLooks, type LookInput } from '../../diagnosis/live/judge-look.ts';
 import { type Health, type LiveVerdict, type Look, logSigns, type ProcessSigns } from '../../diagnosis/live/look.ts';
@@ -77,8 +78,12 @@ export class LaunchWatch {
     return this.#verdict;
   }
 
+  get account(): Account {
+    return this.#log.account();
+  }
+
   get logFacts(): LogFacts {
-    return this.#log.account().facts;
+    return this.account.facts;
   }
 
   /** Something answers on its port. */

@@ -7,6 +7,7 @@ import type { LiveVerdict } from '../../diagnosis/live/look.ts';
 import type { Clock } from '../../host/host.ts';
 import type { Reach } from '../../machine/machine.ts';
 import type { LaunchedProcess } from '../launched-process.ts';
+import { describeStranger, findStranger } from './find-stranger.ts';
 import type { LaunchRecord } from './launch-book.ts';
 import { LaunchWatch, type WatchOptions } from './launch-watch.ts';
 
@@ -19,6 +20,8 @@ export interface LaunchedEngineOptions extends Omit<WatchOptions, 'onLook'> {
 }
 
 const LOOK_EVERY_MS = 250;
+/** Between two questions who has its port: each looks through all processes. */
+const PORT_EVERY_MS = 2_000;
 /** A look that is under way ends within two seconds. */
 const LEAVE_MS = 5_000;
 
@@ -34,8 +37,12 @@ export class LaunchedEngine implements LaunchedProcess {
   readonly #watching: Promise<void>;
   #end: (how: string) => void = () => undefined;
   #isOver = false;
+  /** Pid; 0 = none. */
+  #stranger = 0;
+  readonly #options: LaunchedEngineOptions;
 
   constructor(options: LaunchedEngineOptions) {
+    this.#options = options;
     const { launch, clock } = options;
     this.record = launch;
     this.reach = options.reach;
@@ -56,12 +63,25 @@ export class LaunchedEngine implements LaunchedProcess {
 
   async listening(signal: AbortSignal): Promise<string | undefined> {
     while (!this.#isOver && !signal.aborted) {
-      if (this.watch.isListening) return this.baseUrl;
+      if (this.watch.isListening) {
+        if (!(await this.#isAnsweredForByOthers())) return this.baseUrl;
+        await this.#clock.sleep(PORT_EVERY_MS, signal);
+      }
       const refused = this.reach.refusal();
       if (refused !== undefined) throw refused;
       await this.#clock.sleep(LOOK_EVERY_MS, signal);
     }
     return undefined;
+  }
+
+  /** Said once for each who does. */
+  async #isAnsweredForByOthers(): Promise<boolean> {
+    const { machine, emit, name } = this.#options;
+    const stranger = await findStranger({ machine, launch: this.record, account: this.watch.account });
+    if (stranger !== undefined && stranger.pid !== this.#stranger)
+      emit({ kind: 'server.waiting', subject: name, facts: { seen: describeStranger(stranger, machine) } });
+    this.#stranger = stranger?.pid ?? 0;
+    return stranger !== undefined;
   }
 
   async leave(): Promise<'running'> {
