@@ -30,7 +30,7 @@ export function renderLaunch(kind: Exclude<LaunchKind, 'launch.recorded'>, subje
     case 'launch.ended':
       return TOLD_ELSEWHERE.test(text('how')) ? undefined : `${launch} is ended, because ${text('how')}`;
     case 'launch.given-up':
-      return `${subject}: given up after ${facts['launches'] === 1 ? 'one launch' : `${text('launches')} launches`}, ${text('because')}`;
+      return `${subject}: given up after ${facts['launches'] === 1 ? 'one launch' : `${text('launches')} launches`}`;
     case 'launch.memory-held':
       return `${subject}: GPU memory is not free yet: ${text('says')}`;
     case 'launch.memory-free':

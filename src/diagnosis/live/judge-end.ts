@@ -35,7 +35,9 @@ export function judgeEnd(input: LookInput): LiveVerdict | undefined {
     sayHealth(look.health),
   ];
   const ended = asDead(account);
-  const dead = logVerdict(input, ended, 0);
+  const shown = logVerdict(input, ended, 0);
+  // Of an empty log there is no line to show.
+  const dead = { ...shown, evidence: shown.evidence.filter(({ text }) => text.trim() !== '') };
   const told = whoAsked(input, exit, logVerdict(input, account, 0).state === 'crashed');
   if (told !== undefined) return change(input, dead, { state: 'stopped', phase: '', code: 'none', note: told }, STILL, signs);
   // Whoever limits the memory says so itself; the log of what was killed can only lack an end.
@@ -92,7 +94,12 @@ function saysWhy({ deaths, openTraceback, found }: Account): boolean {
   return deaths.length > 1 || openTraceback !== undefined || found.some(({ rule }) => rule.state === 'crashed');
 }
 
-function byStatus({ signal }: Exit, account: Account): string {
+/** What a shell answers for a command that it does not find (127) or may not run (126). */
+const NO_COMMAND = [126, 127];
+
+function byStatus({ signal, status }: Exit, account: Account): string {
+  // A server that was ready had been found; its wrapper may end with any status.
+  if (status !== undefined && NO_COMMAND.includes(status) && account.ready === undefined) return 'engine-not-installed';
   if (signal === 11) return 'segmentation-fault';
   // Weights are mapped files; elsewhere the ranks' shared memory is what runs out.
   if (signal === 7) return phaseNow(account) === 'weight-loading' ? 'bus-error-mmap-weights' : 'dev-shm-exhausted';

@@ -165,7 +165,15 @@ describe('an end', () => {
     ['no word, SIGKILL', READY + DECODE, 137, 'crashed', 'died-without-a-word'],
     ['no word, nobody saw it', READY, undefined, 'crashed', 'died-without-a-word'],
     ['no word in a start', LOADING, 1, 'crashed', 'died-without-a-word'],
-    ['no log at all', '', 127, 'crashed', 'died-without-a-word'],
+    ['no log at all', '', 1, 'crashed', 'died-without-a-word'],
+    [
+      'a command that the shell did not find',
+      'bash: line 20: python9: command not found\n',
+      127,
+      'crashed',
+      'engine-not-installed',
+    ],
+    ['a status of a wrapper, after it was ready', READY, 127, 'crashed', 'died-without-a-word'],
     ['a segmentation fault', READY, 139, 'crashed', 'segmentation-fault'],
     ['Python’s way of saying so', READY, -11, 'crashed', 'segmentation-fault'],
     ['a bus error at work', READY, -7, 'crashed', 'dev-shm-exhausted'],
@@ -186,7 +194,9 @@ describe('an end', () => {
     const verdict = judged(READY, gone(137));
     expect(verdict.signs[0]).toMatch(/^the process ended with exit status 137 \(SIGKILL: the kernel/);
     expect(verdict.remedy.text).toContain('memory.events');
-    expect(judged('', gone(127)).remedy.text).toContain('setup and command');
+    expect(judged('', gone(127)).remedy.text).toContain('setup: [source');
+    expect(judged('', gone(1)).evidence).toEqual([]);
+    expect(judged('bash: line 20: python9: command not found\n', gone(127)).evidence).toMatchObject([{ line: 1 }]);
   });
 
   it('that the log does not tell shows its last line that is no probe’s, and claims no line that says so', () => {

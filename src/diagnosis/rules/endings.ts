@@ -140,8 +140,6 @@ export const ENDING_RULES: readonly Rule[] = [
 
 /** By the shell's exit status; 128 and the number of a signal where one ended it. */
 function whereToLook(exitStatus: number | undefined): string {
-  if (exitStatus === 126 || exitStatus === 127)
-    return 'The shell did not find the command or may not run it: look at setup and command in the run file.';
   if (exitStatus === 137)
     return 'Something sent SIGKILL: read dmesg for "Killed process", and memory.events of the cgroup for oom_kill. If it was the kernel: a smaller hierarchical cache (its size counts once for each rank), or a higher limit of the container.';
   return 'Read dmesg (grep -i -e "killed process" -e oom -e xid) and memory.events of the cgroup, then the last lines of the log; run the command by hand if it ended at once.';

@@ -86,8 +86,8 @@ async function gaveUp({ name, emit, shelf }: LauncherOptions, step: RecoveryStep
     'server.gave-up',
     `${name} is given up after ${tries.length === 1 ? 'one launch' : `${tries.length} launches`}: ${because}.`,
     {
-      evidence: describeRecovery(step, tries, name),
-      remedy: `What is committed is safe. ${remedy}\nThen run the same command again: it resumes.`,
+      evidence: describeRecovery(step, tries),
+      remedy: `${remedy === '' ? '' : `${remedy}\n`}Then give the same command again: it resumes. What is committed is safe.`,
     },
   );
 }

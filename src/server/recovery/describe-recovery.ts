@@ -1,11 +1,11 @@
-/** The report of a recovery: every launch, how it ended, the line that shows it, what was changed, and what to type next. Pure. */
+/** The report of a recovery: every launch, how it ended, the line that shows it, what was changed, and what was not done. Pure. */
 import { describeChange, isSameFlag } from './changes.ts';
 import type { Flags, LaunchChange, LaunchTry, RecoveryStep } from './recovery.ts';
 
-/** Lines for people; `name`: the server, for what to type. */
-export function describeRecovery(step: RecoveryStep, tries: readonly LaunchTry[], name = ''): string[] {
+/** Lines for people. */
+export function describeRecovery(step: RecoveryStep, tries: readonly LaunchTry[]): string[] {
   const lines = tries.flatMap((one, at) => describeTry(one, tries[at - 1], at + 1));
-  return [...lines, ...describeStep(step, name)];
+  return [...lines, ...describeStep(step)];
 }
 
 function describeTry(one: LaunchTry, before: LaunchTry | undefined, number: number): string[] {
@@ -42,8 +42,7 @@ function valueIn(flags: Flags, name: string): Flags[string] | undefined {
   return written === undefined ? undefined : flags[written];
 }
 
-function describeStep(step: RecoveryStep, name: string): string[] {
-  const server = name === '' ? '' : ` ${name}`;
+function describeStep(step: RecoveryStep): string[] {
   switch (step.kind) {
     case 'relaunch': {
       const what = step.changes.length === 0 ? 'the same flags again' : step.changes.map(describeChange).join(', ');
@@ -52,11 +51,7 @@ function describeStep(step: RecoveryStep, name: string): string[] {
     case 'wait-for-memory':
       return [`next: the same flags, once the memory is free: ${step.because}`, `  ${step.remedy}`];
     case 'give-up':
-      return [
-        `given up: ${step.because}`,
-        ...step.passedOver.map((one) => `  not done: ${one}`),
-        `try: ${step.remedy}`,
-        `then: change the flags of the server${server} in the run file, and aerie run again; what is finished is kept`,
-      ];
+      // Why, and what to do, are the message and the remedy of the error around it.
+      return step.passedOver.map((one) => `not done: ${one}`);
   }
 }
