@@ -1,7 +1,9 @@
 /** Where Aerie keeps what it has fetched: AERIE_CACHE, else `aerie` in the cache folder of the user. */
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
+import { homeFolderOf } from './home-folder.ts';
 
 export function cacheFolderOf(env: Readonly<Record<string, string | undefined>>): string {
-  return env['AERIE_CACHE'] || join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'aerie');
+  const named = env['XDG_CACHE_HOME'] ?? '';
+  // The XDG specification: a path that is not absolute is to be ignored.
+  return env['AERIE_CACHE'] || join(isAbsolute(named) ? named : join(homeFolderOf(env), '.cache'), 'aerie');
 }

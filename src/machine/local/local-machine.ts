@@ -1,6 +1,6 @@
 /** This machine: the interface of `machine.ts` over the files beside this one. */
-import { homedir } from 'node:os';
 import { runCommand } from '../../host/commands.ts';
+import { homeFolderOf } from '../../host/home-folder.ts';
 import type { Host } from '../../host/host.ts';
 import { lookUntilTold, parseExitStatus } from '../look-until-told.ts';
 import type { DetachedStart, Machine, ProcessIdentity, ProcessLook } from '../machine.ts';
@@ -15,7 +15,7 @@ export function localMachine(host: Host): Machine {
   return {
     name: 'this machine',
     isHere: true,
-    home: async () => host.env['HOME'] ?? homedir(),
+    home: async () => homeFolderOf(host.env),
     reach: async (port, address = '127.0.0.1') => ({
       baseUrl: `http://${address.includes(':') ? `[${address}]` : address}:${port}`,
       isOpen: () => true,

@@ -10,6 +10,7 @@ const FOR_GOOD = [
   'Unable to negotiate with 10.0.0.7 port 22: no matching host key type found. Their offer: ssh-rsa',
   '/home/me/.ssh/config: line 3: Bad configuration option: hostnam\n/home/me/.ssh/config: terminating, 1 bad configuration options',
   'Bad owner or permissions on /home/me/.ssh/config',
+  'No user exists for uid 12345',
   'ssh: Could not resolve hostname gpu-bx: Name or service not known',
   'Permission denied (publickey).\nConnection closed by UNKNOWN port 65535', // at the jump host
 ];

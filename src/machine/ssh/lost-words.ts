@@ -20,6 +20,7 @@ const CONFIGURATION = [
   /bad configuration option|terminating, \d+ bad configuration|bad owner or permissions|keyword .* requires an argument/i,
   /could not resolve hostname .*: (name or service not known|nodename nor servname|no address associated|invalid)/i,
   /hostname contains invalid characters|bad port|unknown host/i,
+  /no user exists for uid \d+|you don't exist, go away/i, // ssh itself wants its user in /etc/passwd; a container with `--user` may have none
   /your password has expired|account is currently not available|account has expired|not allowed to/i,
 ];
 

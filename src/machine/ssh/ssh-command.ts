@@ -6,7 +6,7 @@
  * Untrusted: the target comes from a run file. It stands behind `--`, and one that begins with a dash is refused.
  */
 import { lstatSync, mkdirSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { AerieError } from '../../base/errors.ts';
 import type { Host } from '../../host/host.ts';
 
@@ -76,7 +76,7 @@ function checkTarget(target: string): void {
  * name that ssh binds first 17 more; a folder that is too long, or not ours alone, is not used, and every script then connects anew.
  */
 export function openSharing(places: readonly string[] = [tmpdir(), '/tmp']): Sharing {
-  const { uid } = userInfo();
+  const uid = process.getuid?.() ?? -1; // a number that no table of users knows has no more than that
   for (const place of places) {
     const folder = `${place.replace(/\/+$/, '')}/aerie-ssh-${uid}`;
     // ssh reads the path as a word of its config, with `%` as the beginning of a name.
