@@ -28,6 +28,25 @@ async function startSaying(bench: MachineBench, command: string, word: string): 
   return [launch, identity];
 }
 
+/** prctl(PR_SET_CHILD_SUBREAPER, 1): orphans of the launch become children of this one, as of the first process of a container. */
+const ADOPTS = `syscall(${process.arch === 'arm64' ? 167 : 157}, 36, 1, 0, 0, 0); system(@ARGV);`;
+/** What pid 1 does in most places, and does not in a container whose first process is a program: it takes note of each that ends. */
+const REAPS = `${ADOPTS} while (1) { wait == -1 and sleep 1 }`;
+const REAPS_NOBODY = `${ADOPTS} sleep 1000`;
+
+/** As `startSaying`; whoever ends is reaped, or not, whatever the first process of this place does. */
+async function startBelow(parentProgram: string, bench: MachineBench, command: string, word: string) {
+  const { machine, folder } = bench;
+  const launch = launchOf(bench, command);
+  const starter = [process.execPath, STARTER, JSON.stringify(launch), 'end'];
+  const parent = spawn('perl', ['-e', parentProgram, ...starter], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void parent.kill('SIGKILL'));
+  const [said] = (await once(parent.stdout, 'data')) as [Buffer];
+  const identity = JSON.parse(said.toString()) as ProcessIdentity;
+  await until(async () => (await readLog(machine, launch)).includes(word));
+  return { started: [launch, identity] as [DetachedStart, ProcessIdentity], parent };
+}
+
 function stop(bench: MachineBench, [launch, identity]: [DetachedStart, ProcessIdentity], more: Partial<StopRequest> = {}) {
   const { marker, statusPath } = launch;
   const graces = { termGraceMs: 30_000, killGraceMs: 30_000 };
@@ -60,7 +79,7 @@ describe.runIf(process.platform === 'linux')('stopping a launch', () => {
     onTestFinished(() => void bystander.kill('SIGKILL'));
     await once(bystander, 'spawn');
     const deaf = `$SIG{TERM} = "IGNORE"; $| = 1; fork; fork; print "up\\n"; sleep 1 while 1`;
-    const started = await startSaying(bench, `perl -e '${deaf}'`, 'up\nup\nup\nup\n');
+    const { started } = await startBelow(REAPS, bench, `perl -e '${deaf}'`, 'up\nup\nup\nup\n');
     const report = await stop(bench, started, { termGraceMs: 300 });
     expect(signals(report).sort()).toEqual([...Array(4).fill('SIGKILL perl sent'), 'SIGTERM perl sent']);
     expect(report).toMatchObject({ isStopped: true, exitStatus: 137, left: [] });
@@ -71,7 +90,8 @@ describe.runIf(process.platform === 'linux')('stopping a launch', () => {
     const bench = openBench();
     // The program ends at once; one child keeps the marker, one only the session, one neither and is known by its record.
     const stray = `env -i setsid sleep 1003`;
-    const started = await startSaying(
+    const { started } = await startBelow(
+      REAPS,
       bench,
       `sh -c 'sleep 1001 & env -i sleep 1002 & ${stray} & sleep 1; echo up; exec sleep 2'`,
       'up',
@@ -96,23 +116,15 @@ describe.runIf(process.platform === 'linux')('stopping a launch', () => {
 
   test('a zombie is named with its parent, which is not of the launch', async () => {
     const bench = openBench();
-    const { machine, folder } = bench;
-    const launch = launchOf(bench, `sh -c 'trap "" TERM; (sleep 1001 &); echo up; while :; do sleep 1; done'`);
-    // As the first process of many containers: orphans become its children (PR_SET_CHILD_SUBREAPER), and it reaps nobody.
-    const reapless = 'syscall(157, 36, 1, 0, 0, 0); system(@ARGV); sleep 1000';
-    const starter = [process.execPath, STARTER, JSON.stringify(launch), 'end'];
-    const parent = spawn('perl', ['-e', reapless, ...starter], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
-    onTestFinished(() => void parent.kill('SIGKILL'));
-    const [said] = (await once(parent.stdout, 'data')) as [Buffer];
-    const identity = JSON.parse(said.toString()) as ProcessIdentity;
-    await until(async () => (await readLog(machine, launch)).includes('up'));
-    const report = await stop(bench, [launch, identity], { termGraceMs: 200 });
+    const command = `sh -c 'trap "" TERM; (sleep 1001 &); echo up; while :; do sleep 1; done'`;
+    const { started, parent } = await startBelow(REAPS_NOBODY, bench, command, 'up');
+    const report = await stop(bench, started, { termGraceMs: 200 });
     expect(report).toMatchObject({ isStopped: true, exitStatus: 137 });
     expect(report.left.map(({ because, presence, parent: by }) => [because, presence, by])).toEqual(
       report.left.map(() => ['zombie', 'zombie', parent.pid]),
     );
     expect(report.left.length).toBeGreaterThanOrEqual(2); // the waiting shell, and the orphan
-    for (const { parentCommand } of report.left) expect(parentCommand).toContain(`perl -e ${reapless}`);
+    for (const { parentCommand } of report.left) expect(parentCommand).toContain(`perl -e ${REAPS_NOBODY}`);
   });
 
   test('a recorded pid that is somebody else by now is let be', async () => {
