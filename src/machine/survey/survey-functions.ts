@@ -53,10 +53,10 @@ out() { # JOB; logs are packed already
   printf '%s %s %s %s\\n%s\\n' "$n" "$1" "$s" "\${#b}" "$b"
 }
 
-host() {
+host() { # a line each, also for what is not there: sandboxes have no boot_id
   date '+%s %z'
-  head -n 1 /proc/uptime
-  head -n 1 /proc/sys/kernel/random/boot_id
+  head -n 1 /proc/uptime || echo
+  head -n 1 /proc/sys/kernel/random/boot_id || echo
   id -u
   getconf PAGESIZE 2>/dev/null || echo 4096
   getconf CLK_TCK 2>/dev/null || echo 100

@@ -96,6 +96,21 @@ test.each(['/bin/sh', '/bin/bash'])('%s: the machine, this process, a hostile pa
   expect(readdirSync(folder).sort()).toHaveLength(2);
 });
 
+test('a sandbox whose kernel tells no boot id: every fact of the machine stays in its place', async () => {
+  const question = { ...QUESTION, findsEngines: false, readsLogs: false, isWhole: false };
+  const tell = async (script: string) => {
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', script]);
+    return interpretSurvey(readSurvey(stdout, question.nonce), question);
+  };
+  const script = renderSurvey(question);
+  const without = script.replaceAll('/proc/sys/kernel/random/boot_id', '/proc/sys/kernel/random/not-there');
+  expect(without).not.toBe(script);
+  const [usual, seen] = [await tell(script), await tell(without)];
+  expect(usual.bootId).not.toBe('');
+  expect(seen).toMatchObject({ bootId: '', tickMs: usual.tickMs, seesAll: usual.seesAll });
+  expect(seen.table.has(process.pid)).toBe(true);
+});
+
 test('with sh and coreutils alone: an unpacked log, no GPUs, a kernel log that nobody may read', async () => {
   const folder = makeFolder();
   const env = {
