@@ -3,8 +3,7 @@
  * The run itself is neither begun nor touched.
  */
 import { createReadStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AsideReason } from '../base/aside-reason.ts';
 import { AerieError } from '../base/errors.ts';
@@ -21,7 +20,7 @@ import { rulesOf } from './policy-in-force.ts';
 import { readLiveRecords } from './read-run.ts';
 import { workOn } from './run.ts';
 import { refuseBeforeStart } from './servers/refuse-before-start.ts';
-import { firstPromptsOf, isStop, stoppedEarly, withoutFolder } from './throwaway.ts';
+import { firstPromptsOf, isStop, makeThrowaway, stoppedEarly, withoutFolder } from './throwaway.ts';
 
 export interface PreviewInput {
   readonly run: string;
@@ -74,7 +73,7 @@ export async function runPreview(input: PreviewInput, context: OperationContext)
 }
 
 async function previewRun(run: RunSpec, argument: string, context: OperationContext): Promise<PreviewReport> {
-  const folder = await mkdtemp(join(tmpdir(), 'aerie-preview-'));
+  const folder = await makeThrowaway('preview');
   try {
     const expected = new Map<string, ExpectedIds>();
     const onEvent = (event: Event) => {

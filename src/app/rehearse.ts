@@ -5,8 +5,7 @@
  *
  * Promise: what was started here is stopped by its identity and the folder removed, also after an error and after Ctrl-C.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AerieError } from '../base/errors.ts';
 import type { Event } from '../base/events.ts';
@@ -24,7 +23,7 @@ import { stopRehearsed } from './rehearse/stop-rehearsed.ts';
 import { sizeWholeRun, type WholeRun } from './rehearse/whole-run.ts';
 import { workOn } from './run.ts';
 import { isLaunched } from './server/choose-servers.ts';
-import { firstPromptsOf, isStop, stoppedEarly, withoutFolder } from './throwaway.ts';
+import { firstPromptsOf, isStop, makeThrowaway, stoppedEarly, withoutFolder } from './throwaway.ts';
 
 export interface RehearseInput {
   readonly run: string;
@@ -87,7 +86,7 @@ export async function runRehearse(input: RehearseInput, context: OperationContex
   const launched = run.servers.filter(isLaunched);
   if (launched.length === 0) throw nothingToRehearse(run);
   const policy = await rulesOf(input.run, run, context.host);
-  const folder = await mkdtemp(join(tmpdir(), 'aerie-rehearse-'));
+  const folder = await makeThrowaway('rehearse');
   try {
     return await rehearse({ input, run: { ...run, policy, servers: launched }, folder, all: run }, context);
   } finally {

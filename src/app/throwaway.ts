@@ -1,6 +1,26 @@
 /** A run over its first few prompts, in a folder that is thrown away: what `preview` and `rehearse` work on instead of the run. */
-import { AerieError } from '../base/errors.ts';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AerieError, diskCodeOf, systemCodeOf } from '../base/errors.ts';
 import type { RunSpec } from '../spec/run.ts';
+
+/** `name`: what it is for, in its name. On failure an AerieError of the disk: TMPDIR may name what is not there, or is full. */
+export async function makeThrowaway(name: string, place = tmpdir()): Promise<string> {
+  try {
+    return await mkdtemp(join(place, `aerie-${name}-`));
+  } catch (thrown) {
+    const code = systemCodeOf(thrown);
+    const isFull = diskCodeOf(code) === 'disk.full';
+    const remedy = 'Set TMPDIR to a folder that is there and that you may write:  export TMPDIR=FOLDER\nNothing was started.';
+    throw new AerieError(
+      isFull ? 'disk.full' : 'disk.read-only',
+      `No folder can be made in ${place}: ${isFull ? 'the disk is full' : code || String(thrown)}.`,
+      { remedy },
+      thrown,
+    );
+  }
+}
 
 /** The same run in another folder, over the first prompts of each partition, `most` in all. Where what is known of its servers lies stays. */
 export function firstPromptsOf(run: RunSpec, folder: string, most: number): RunSpec {

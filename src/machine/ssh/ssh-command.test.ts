@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { nodeHost } from '../../host/node-host.ts';
@@ -37,7 +37,7 @@ test('the fixed text holds nothing that a login shell could take for its own', (
 test('sockets lie where only this user can enter, or nowhere', () => {
   const folder = mkdtempSync(join(tmpdir(), 'a-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const mine = `aerie-ssh-${userInfo().uid}`;
+  const mine = `aerie-ssh-${process.getuid?.()}`;
   const sharing = openSharing([folder]);
   expect(sharing).toEqual({ kind: 'shared', folder: join(folder, mine) });
   expect(statSync(join(folder, mine)).mode & 0o777).toBe(0o700);
