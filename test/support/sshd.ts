@@ -71,7 +71,8 @@ export async function startSshd(request: SshdRequest = {}): Promise<TestSshd> {
   mkdirSync(home);
   for (const key of ['host_key', 'user_key'])
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', key, '-f', join(folder, key)]);
-  writeFileSync(join(folder, 'authorized_keys'), readFileSync(join(folder, 'user_key.pub')), { mode: 0o644 });
+  writeFileSync(join(folder, 'authorized_keys'), readFileSync(join(folder, 'user_key.pub')));
+  chmodSync(join(folder, 'authorized_keys'), 0o644); // the other user's too, whatever the umask of the tests
   const user = request.account === undefined ? userInfo().username : makeAccount(home, request.account.shell ?? '/bin/sh');
   const port = await freePort();
   writeFileSync(join(folder, 'sshd_config'), sshdConfig(request, { folder, home, port }));
