@@ -93,7 +93,9 @@ async function report(
 ): Promise<ProbeReport> {
   const machines = places.map((place) => place.report());
   const [away] = machines.filter(({ isAway }) => isAway);
-  // Nothing but the machine was asked for, and it is not there.
+  const shut = places.find(({ refusal }) => refusal !== undefined)?.refusal;
+  // Nothing but the machine was asked for, and it lets nobody in, or is not there: that no server was found would be untrue.
+  if (shut !== undefined && target.searched !== undefined) throw shut;
   if (away !== undefined && target.searched !== undefined) throw awayError(away.name, away.because);
   const within = beganAt + END_MS;
   const servers = await Promise.all(

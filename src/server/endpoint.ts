@@ -26,13 +26,17 @@ export interface Endpoint {
 /** Longest wait for one health or facts reply: SGLang's health waits up to 20 s for its scheduler before it says 503. */
 const CONTROL_TIMEOUT_MS = 25_000;
 
+const CLOSED = 'it closed the connection without an answer; over ssh that means that nothing listens there yet';
+
 /** What people need to know of the commonest codes; the code stays, because it is what they search for. */
 const CONNECT_WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there (ECONNREFUSED)',
   ENOTFOUND: 'its host name is not known (ENOTFOUND)',
   EAI_AGAIN: 'its host name cannot be looked up now (EAI_AGAIN)',
   EHOSTUNREACH: 'its host cannot be reached (EHOSTUNREACH)',
-  ECONNRESET: 'it closed the connection (ECONNRESET)',
+  // Which of the two it is depends on a race; a forwarded port accepts for a server that does not listen.
+  ECONNRESET: CLOSED,
+  UND_ERR_SOCKET: CLOSED,
   EPROTO: 'it does not speak TLS there; write http:// (EPROTO)',
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS there; write http:// (ERR_SSL_WRONG_VERSION_NUMBER)',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS there; write http:// (ERR_SSL_PACKET_LENGTH_TOO_LONG)',

@@ -11,7 +11,7 @@ test.skipIf(!hasSshd)('finds what runs there, its port and its log, and looks at
   await server.until('fired up and ready');
   const result = await project.aerie(['probe', box.target, '--json'], { env: box.env });
   const { data } = result.json();
-  expect(data.taken).toBe('ssh name gpu-box: no such file here');
+  expect(data.taken).toBe('gpu-box, a machine behind ssh (no file has that name)');
   const found = data.servers.find((one: { readonly process: { readonly pid: number } }) => one.process?.pid === server.pid);
   expect(found, result.stdout + result.stderr).toMatchObject({
     ...{ state: 'ready', cause: 'none', engine: 'sglang', machine: 'gpu-box', isReady: true },
@@ -39,6 +39,15 @@ test.skipIf(!hasSshd)('finds what runs there, its port and its log, and looks at
   });
   expect(gone.json().data).toMatchObject({ state: 'crashed', health: { kind: 'refused' } });
   expect(gone.code).toBe(1);
+});
+
+test.skipIf(!hasSshd)('a machine that lets nobody in is the answer, and not that nothing runs there', async () => {
+  const project = makeProject();
+  const shut = await startSshd({ sshConfig: ['PreferredAuthentications password'] });
+  const refused = await project.aerie(['probe', shut.target], { env: shut.env });
+  expect(refused.code).toBe(3);
+  expect(refused.stderr).toMatch(/machine\.refused\n +gpu-box cannot be used: .*Permission denied[\s\S]*ssh gpu-box true/);
+  expect(refused.stdout).toBe('');
 });
 
 test.skipIf(!hasSshd)(

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
 import { isLoopback } from '../../base/loopback.ts';
+import { quoteShell } from '../../base/quote-shell.ts';
 import { openRedactor, type Redact } from '../../base/redact.ts';
 import { redactShapes } from '../../base/redact-shapes.ts';
 import type { Host } from '../../host/host.ts';
@@ -47,7 +48,13 @@ export async function chooseTarget(input: ProbeInput, host: Host): Promise<Targe
   if (input.ssh !== undefined) throw sshBeside(target);
   if (await isRun(target)) return ofRun(target, input.server, { headers, host });
   if (input.server !== undefined) throw serverOfSsh(target);
-  return { taken: `ssh name ${target}: no such file here`, subjects: [], searched: machineOfWord(target), headers, redact };
+  return {
+    taken: `${target}, a machine behind ssh (no file has that name)`,
+    subjects: [],
+    searched: machineOfWord(target),
+    headers,
+    redact,
+  };
 }
 
 /** By what is there; a name that only a run file has is one that is missing. */
@@ -124,7 +131,7 @@ async function launched(base: Subject, run: RunSpec, server: ServerSpec, policy:
     const last = book.tries.at(-1)?.verdict;
     const notes =
       book.launches === 0
-        ? ['Aerie has not launched it yet: aerie server start']
+        ? [`Aerie has not launched it yet:  aerie run ${quoteShell(run.file)}`]
         : [`no launch of it lives; launch ${book.launches} ended${last === undefined ? '' : `: ${last.state}, ${last.title}`}`];
     return { ...base, port: server.port, logPath: book.launches === 0 ? '' : usual, notes: [...base.notes, ...notes] };
   }

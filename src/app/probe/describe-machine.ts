@@ -21,7 +21,7 @@ export function sayUnread(kind: string, path: string): string {
     case 'other':
       return `its log: its stdout goes to ${where}, which is no file; start it with >server.log 2>&1, or give --log`;
     case 'not-permitted':
-      return `its log: ${where} may not be read by this user. Try:  sudo cat ${where}`;
+      return `its log: ${where} may not be read by this user. Try:  ${path === '' ? 'the same as root' : `sudo cat ${path}`}`;
     case 'late':
       return `its log: ${where} was not read in time`;
     default:

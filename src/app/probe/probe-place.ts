@@ -2,6 +2,7 @@
  * One machine under a probe: a survey at the beginning, one at the end, and between them the servers' own answers. Ends when all
  * has been seen or the time is up, whatever hangs: ssh, nvidia-smi, a health check.
  */
+import type { AerieError } from '../../base/errors.ts';
 import type { Redact } from '../../base/redact.ts';
 import { readSlice } from '../../machine/local/read-slice.ts';
 import type { Machine } from '../../machine/machine.ts';
@@ -221,6 +222,11 @@ export class PlaceProbe {
   async #withinTime(work: Promise<unknown>): Promise<void> {
     const { clock, endsAt, signal } = this.#world;
     await Promise.race([work, clock.sleep(Math.max(0, endsAt - clock.elapsed()), signal)]);
+  }
+
+  /** Why the machine lets nobody in. */
+  get refusal(): AerieError | undefined {
+    return this.#result?.kind === 'unseen' ? this.#result.refusal : undefined;
   }
 
   report(): ProbedMachine {

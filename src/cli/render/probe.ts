@@ -39,7 +39,10 @@ export function renderProbe(report: ProbeReport, told = ''): string {
 
 function renderWhole({ servers, machines, isWell, tookMs, taken }: ProbeReport): string {
   if (servers.length === 0)
-    return ['No server of SGLang or vLLM was found there.', ...machines.flatMap(renderMachine)].join('\n');
+    return [
+      `No server of SGLang or vLLM was found: ${taken}, looked at for ${formatDuration(tookMs)}`,
+      ...machines.flatMap(renderMachine),
+    ].join('\n');
   const ready = servers.filter(({ isReady, isPolicyKept }) => isReady && isPolicyKept).length;
   const sum = isWell ? pc.green('well') : pc.red('not well');
   return [
@@ -69,6 +72,9 @@ function renderJudged(server: ProbedServer): string[] {
   const colour = WELL.has(state) ? pc.green : state === 'initializing' || state === 'degraded' ? pc.yellow : pc.red;
   const where = phase === '' || phase === 'serving' ? '' : `, in ${phase}`;
   const far = progress === undefined ? '' : ` (${progress.done} of ${progress.of})`;
+  // Nothing was seen of it: what it could be, and whether a rule is broken, is nobody's question.
+  if (state === 'absent' && server.process === undefined && server.log === undefined && policy.every(({ kept }) => !kept))
+    return [...renderSeen(server), field('state', colour(state)), ...unseen.map((one) => field('not seen', one))];
   return [
     ...renderSeen(server),
     field('state', `${colour(state)}${where}${far}`),

@@ -9,8 +9,8 @@ import { renderSurvey, type SurveyQuestion } from './survey-script.ts';
 
 export type SurveyResult =
   | { readonly kind: 'seen'; readonly survey: Survey }
-  /** Why nothing was seen. `isAway`: the machine could not be reached. */
-  | { readonly kind: 'unseen'; readonly because: string; readonly isAway: boolean };
+  /** Why nothing was seen. `isAway`: the machine could not be reached. `refusal`: it lets nobody in, and waiting does not mend it. */
+  | { readonly kind: 'unseen'; readonly because: string; readonly isAway: boolean; readonly refusal?: AerieError };
 
 export async function takeSurvey(
   machine: Machine,
@@ -32,7 +32,8 @@ export async function takeSurvey(
     };
   } catch (thrown) {
     if (!(thrown instanceof AerieError)) throw thrown;
-    return { kind: 'unseen', because: thrown.message, isAway: thrown.code === 'machine.unreachable' };
+    const refusal = thrown.code === 'machine.refused' ? { refusal: thrown } : {};
+    return { kind: 'unseen', because: thrown.message, isAway: thrown.code === 'machine.unreachable', ...refusal };
   }
 }
 
