@@ -1,5 +1,5 @@
 /** The system's errors on record files → Aerie's, by code and never by message text. Pure. */
-import { AerieError, bug, diskCodeOf, systemCodeOf } from '../base/errors.ts';
+import { AerieError, bug, diskCodeOf, type ErrorDetail, systemCodeOf } from '../base/errors.ts';
 import { formatCount } from '../base/units.ts';
 
 export function explainDiskError(thrown: unknown, path: string): AerieError {
@@ -22,8 +22,18 @@ export function explainDiskError(thrown: unknown, path: string): AerieError {
     return new AerieError('disk.read-only', `${path} cannot be written.`, { because, remedy, ...detail }, thrown);
   }
   if (kind === undefined) return bug(`${path} was used wrongly: ${detail.evidence[0]}`, detail.facts);
+  if (code === 'EMFILE' || code === 'ENFILE') return tooManyOpen(thrown, path, detail);
   const remedy = 'Look at the system log (dmesg) for this disk, then type the same command: it resumes.';
   return new AerieError('disk.failed', `The disk answered ${code} while ${path} was used.`, { remedy, ...detail }, thrown);
+}
+
+/** Each request in flight holds a socket, and the file was one too many: no fault of the disk. EMFILE is of this process, ENFILE of the machine. */
+function tooManyOpen(thrown: unknown, path: string, detail: Pick<ErrorDetail, 'evidence' | 'facts'>): AerieError {
+  const remedy =
+    'Lower in-flight in the run file, or raise what may be open (ulimit -Hn, LimitNOFILE of systemd, docker --ulimit nofile).\n' +
+    'Then type the same command: it resumes. aerie doctor RUN   says how many requests in flight the limit allows';
+  const message = `Too many files and sockets are open for ${path} to be opened.`;
+  return new AerieError('disk.failed', message, { remedy, ...detail }, thrown);
 }
 
 /** The ledger vouches for bytes that are not there: nothing may be cut or written before a person has looked. */
