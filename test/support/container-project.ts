@@ -36,7 +36,7 @@ export async function containerProject(
   const words = ['--as', 'sglang@0.5.8', '--scenario', scenario, '--clock-rate', String(clockRate), '--journal'];
   const hiding = request.isHidden === true ? ['env', '-u', 'AERIE_LAUNCH'] : [];
   const entrypoint = [...hiding, process.execPath, PROGRAM, ...words, project.path('journal.jsonl'), '--'];
-  const docker = installFakeDocker(project.folder, { sglang: { entrypoint } });
+  const docker = installFakeDocker(project.folder, { sglang: { entrypoint }, sleeper: { entrypoint: ['sleep', '600'] } });
   symlinkSync(`${docker.binFolder}/docker`, project.path('bin/docker'));
   onTestFinished(() => docker.endAll());
   project.change({

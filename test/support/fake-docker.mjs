@@ -54,7 +54,7 @@ function create(id, asked) {
   const image = state.images()[asked.image];
   if (image === undefined)
     throw refusal(
-      `Unable to find image '${asked.image}' locally\ndocker: Error response from daemon: pull access denied for ${asked.image}`,
+      `Unable to find image '${asked.image}' locally\ndocker: Error response from daemon: pull access denied for ${asked.image}, repository does not exist or may require 'docker login'`,
     );
   const name = asked.name ?? `fake_${id.slice(0, 8)}`;
   const other = state.all().find((one) => one.name === name);
@@ -246,13 +246,20 @@ async function top(words) {
   await new Promise((done) => ps.once('close', done));
 }
 
+/** `docker image inspect NAME` alone. */
+function image([verb, name = '']) {
+  if (verb !== 'inspect') throw refusal(`docker: unknown command: docker image ${verb}`, 1);
+  if (state.images()[name] === undefined) throw refusal(`[]\nError response from daemon: No such image: ${name}`, 1);
+  print('[]');
+}
+
 function version(words) {
   const { format } = options(words, { f: 'format', format: 'format' });
   const told = { Client: { Version: '28.2.2', ApiVersion: '1.50' }, Server: { Version: '28.2.2', ApiVersion: '1.50' } };
   print(format === undefined ? `Client:\n Version:  28.2.2\nServer:\n Version:  28.2.2` : fill(format[0], told));
 }
 
-const COMMANDS = { run, kill, stop, rm: remove, wait, ps, inspect, logs, top, version };
+const COMMANDS = { run, kill, stop, rm: remove, wait, ps, inspect, logs, top, image, version };
 const DAEMON_WORDS = {
   down: 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?',
   denied: 'permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock',

@@ -2,6 +2,8 @@
  * Puts the fake docker on a PATH, with images of its own. What asks it asks a program, as it would the real one; what it is
  * not is said in `fake-docker.mjs`.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,6 +25,8 @@ export interface FakeDocker {
   readonly stateFolder: string;
   /** Whether the client reaches its daemon. */
   setDaemon(state: 'up' | 'down' | 'denied'): void;
+  /** As somebody else would call it; waits for its end. */
+  run(...options: string[]): Promise<void>;
   /** The words of every call so far. */
   calls(): string[][];
   /** Pids of the first processes of containers that run. */
@@ -55,6 +59,10 @@ export function installFakeDocker(
   const pids = () => readdirSync(containers).flatMap((id) => pidOf(join(containers, id)));
   return {
     ...{ env: { PATH: `${binFolder}${delimiter}${path}` }, binFolder, stateFolder, pids },
+    async run(...options) {
+      const child = spawn(shim, ['run', ...options], { stdio: 'ignore' });
+      await once(child, 'exit');
+    },
     setDaemon: (daemon) => writeFileSync(join(stateFolder, 'daemon'), daemon),
     calls: () => (existsSync(join(stateFolder, 'calls.jsonl')) ? readCalls(join(stateFolder, 'calls.jsonl')) : []),
     runOutOfMemory() {

@@ -1,5 +1,6 @@
 /** Every rule. Where two fit the same line equally well, the earlier one counts: the special before the general. */
 import type { Rule } from '../rule.ts';
+import { CLIENT_RULES } from './clients.ts';
 import { COMMUNICATION_RULES } from './communication.ts';
 import { ENDING_RULES, NONE, UNKNOWN } from './endings.ts';
 import { FLAG_RULES } from './flags.ts';
@@ -23,6 +24,7 @@ export const FAMILIES: readonly { readonly title: string; readonly rules: readon
   { title: 'Flags', rules: FLAG_RULES },
   { title: 'Model files', rules: MODEL_RULES },
   { title: 'Between ranks and nodes', rules: COMMUNICATION_RULES },
+  { title: 'Containers and Slurm', rules: CLIENT_RULES },
   { title: 'Starts that wait', rules: WAITING_RULES },
   { title: 'Servers at work', rules: LOAD_RULES },
   { title: 'How servers end', rules: ENDING_RULES },

@@ -116,12 +116,13 @@ export const HOST_RULES: readonly Rule[] = [
       'killed by the OOM killer',
       'due to the node running low on memory',
       'SIGKILL by the',
+      'task {n}: Out Of Memory',
     ],
     restartSameFlagsHelps: false,
     remedy: setFlag(
       '--hicache-size',
       '',
-      'Read dmesg for "Killed process" to be sure. Then: a smaller hierarchical cache (its size counts once for each rank), a higher limit of the container, fewer loader threads, no copy of the weights in /dev/shm.',
+      'Read dmesg for "Killed process" to be sure. Then: a smaller hierarchical cache (its size counts once for each rank), a higher limit of the container (docker run --memory) or of the job (srun --mem), fewer loader threads, no copy of the weights in /dev/shm.',
     ),
     meaning:
       'The process got signal 9 without a word of its own, which is what the kernel’s out-of-memory killer does. Someone’s kill -9 looks the same.',
@@ -138,7 +139,7 @@ export const HOST_RULES: readonly Rule[] = [
     remedy: setFlag(
       '--hicache-size',
       '',
-      'Read dmesg for "Killed process" to be sure. Then: a smaller hierarchical cache (its size counts once for each rank), a higher limit of the container, fewer loader threads, no copy of the weights in /dev/shm.',
+      'Read dmesg for "Killed process" to be sure. Then: a smaller hierarchical cache (its size counts once for each rank), a higher limit of the container (docker run --memory) or of the job (srun --mem), fewer loader threads, no copy of the weights in /dev/shm.',
     ),
     meaning:
       'The process got signal 9 without a word of its own, which is what the kernel’s out-of-memory killer does. Someone’s kill -9 looks the same.',

@@ -18,6 +18,7 @@ export type PreflightVerdict = 'ok' | 'warning' | 'refused' | 'unknown';
 
 export interface PreflightCheck {
   readonly name:
+    | 'client'
     | 'port'
     | 'gpus'
     | 'gpu memory'

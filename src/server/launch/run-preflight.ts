@@ -16,6 +16,7 @@ import type { Env, Flags } from '../recovery/recovery.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { endNamedHolder } from './make-room.ts';
 import { judgePreflight } from './preflight.ts';
+import { askClient } from './preflight-client.ts';
 import { asLaunchMeets, portsMet } from './preflight-contained.ts';
 import type { PreflightCheck } from './preflight-input.ts';
 import { isHubName, modelOf } from './preflight-model.ts';
@@ -41,6 +42,7 @@ const HELP_TIMEOUT_MS = 180_000;
 /** The readings of the GPUs with nobody on them. Throws `server.not-launched`. */
 export async function runPreflight(options: LauncherOptions, question: PreflightQuestion): Promise<readonly GpuReading[]> {
   const { machine, engine, policy } = options;
+  tell(options, await askClient(options, question.values));
   // Where there is a baseline, who holds more than it has been dealt with before.
   if (question.baseline.length === 0) await endNamedHolder(options, question.baseline);
   const plan = options.plan(question.flags);
