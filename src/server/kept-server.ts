@@ -11,7 +11,7 @@ import type { Dialect, ServerFacts } from '../engine/dialect.ts';
 import type { Host } from '../host/host.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
 import type { Reach } from '../machine/machine.ts';
-import { type Control, type Endpoint, lookAtHealth, readFacts, wrongCertificate } from './endpoint.ts';
+import { type Control, type Endpoint, type Look, lookAtHealth, readFacts, wrongCertificate } from './endpoint.ts';
 import { asAerieError, didNotStart, gaveUp } from './given-up.ts';
 import { lastLogLines } from './launch-embedded.ts';
 import type { LaunchedProcess } from './launched-process.ts';
@@ -53,6 +53,8 @@ export interface AttachedWay {
   readonly isDirect?: boolean;
   /** Another answer than before: another process is there, though it may say the same of itself. '' = not to be told. */
   readonly whoAnswers?: () => Promise<string>;
+  /** Why nothing is sent to it though its health is well, as its watch sees it; '' = nothing speaks against it. */
+  readonly heldBack?: () => string;
 }
 
 export interface Admitted {
@@ -157,6 +159,15 @@ export class KeptServer {
     this.#observe({ kind: 'suspected' });
   }
 
+  /** What is under way there will never be answered: its connections are ended, and it is looked at anew. */
+  async cut(): Promise<void> {
+    const cut = this.#endpoint;
+    if (cut === undefined || this.#isOver()) return;
+    this.suspect();
+    this.#endpoint = undefined;
+    await cut.turns.close();
+  }
+
   /** Nothing more is sent to it by this worker. */
   leaveOut(error: AerieError): void {
     this.#fail(error);
@@ -244,7 +255,7 @@ export class KeptServer {
           pauseMs = LOOK_FIRST_MS;
           continue;
         }
-        const look = await lookAtHealth(control, dialect, this.name);
+        const look = this.#unlessHeldBack(await lookAtHealth(control, dialect, this.name));
         // What it is not asked for any more, its answer does not tell.
         if (signal.aborted || this.#isOver()) break;
         if (look.isConfiguration && !this.#wasReady) throw wrongCertificate(this.name, baseUrl, look.seen);
@@ -260,15 +271,20 @@ export class KeptServer {
     }
   }
 
+  #unlessHeldBack(look: Look): Look {
+    const seen = this.#options.attach?.heldBack?.() ?? '';
+    return look.ready && seen !== '' ? { ...look, ready: false, seen } : look;
+  }
+
   /** Its facts are read each time: what answers now may be another process with other flags at the same address. */
   async #becomeReady(baseUrl: string, control: Control): Promise<void> {
     const { dialect, model: wanted, emit } = this.#options;
     const facts = await readFacts(control, { dialect, server: this.name, model: wanted });
     if (control.signal.aborted) return;
     if (typeof facts === 'string') return this.#notReady(facts);
-    const before = this.#endpoint;
     const answering = (await this.#options.attach?.whoAnswers?.()) ?? '';
     if (control.signal.aborted) return;
+    const before = this.#endpoint; // no earlier: it may be cut meanwhile
     const isSame = before?.control === control.client && JSON.stringify(this.#told) === JSON.stringify(facts);
     if (!isSame || answering !== this.#answering) {
       const endpoint = await this.#admit(baseUrl, control, facts);
@@ -285,9 +301,9 @@ export class KeptServer {
 
   async #admit(baseUrl: string, control: Control, facts: ServerFacts): Promise<Endpoint> {
     const { dialect, host, headers, connections, findTemplate, admit, onReady } = this.#options;
-    const before = this.#endpoint;
     const template = dialect.renderedTurns?.isNeeded(facts) === true ? await findTemplate?.(facts, control.signal) : undefined;
     const { launch, facts: known } = await admit(facts, baseUrl, template ?? NO_TEMPLATE);
+    const before = this.#endpoint;
     const isSameClient = before?.control === control.client;
     if (!isSameClient) await this.#closeClients();
     const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers, isDirect: this.#isDirect });

@@ -188,6 +188,7 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
       state: 'running',
       pid: 1,
       exitCode: 0,
+      isOutOfMemory: false,
       startedAt: '',
       network: '',
     } as const;

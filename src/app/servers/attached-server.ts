@@ -12,12 +12,15 @@ import type { Account } from '../../diagnosis/account.ts';
 import type { ServerFacts } from '../../engine/dialect.ts';
 import type { LaunchFlags } from '../../engine/launching.ts';
 import type { Machine, Reach } from '../../machine/machine.ts';
+import { openSubject } from '../../server/attach/attached-subject.ts';
+import type { AttachedWatch } from '../../server/attach/attached-watch.ts';
 import { flagsOfCommand } from '../../server/attach/command-words.ts';
 import { findServerLog } from '../../server/attach/find-log.ts';
 import { costsOfMissingLog } from '../../server/attach/missing-log.ts';
 import { whyNotItsLog } from '../../server/attach/own-log.ts';
 import { openServerLog } from '../../server/attach/read-server-log.ts';
 import type { ServerLog } from '../../server/attach/server-log.ts';
+import type { LogSource } from '../../server/launch/log-source.ts';
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
 import { verifyLaunch } from '../../server/launch/verify-launch.ts';
 import type { Attachment, PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
@@ -27,6 +30,7 @@ import { logPlaceOf, openAttachment, whoAnswers } from './attachment.ts';
 import { obtainBasis, planOf } from './launch-basis.ts';
 import { verifiedFacts } from './launched-server.ts';
 import { machineOf } from './machine-of.ts';
+import { type Sender, watchAttached } from './watch-attached.ts';
 
 export interface AttachedServerOptions {
   readonly run: RunSpec;
@@ -37,11 +41,17 @@ export interface AttachedServerOptions {
   readonly emit: (happening: Happening) => void;
   readonly policy: () => readonly PolicyRule[];
   readonly signal: AbortSignal;
+  readonly asked: () => { readonly inFlight: number; readonly answered: number };
+  /** Who sends it requests. */
+  readonly sender: () => Sender | undefined;
 }
 
 export class AttachedServer {
   readonly #options: AttachedServerOptions;
   readonly #machine: Machine;
+  #watch: AttachedWatch | undefined;
+  /** As it was last told. */
+  #who = '';
 
   constructor(options: AttachedServerOptions) {
     this.#options = options;
@@ -53,15 +63,32 @@ export class AttachedServer {
     return await openAttachment(this.#options, this.#machine);
   }
 
-  /** Differs where another process answers than before, whatever it says of itself; '' = that is not to be told. */
+  /** The same, and watched until the way is closed. */
+  async openWatched(): Promise<Reach> {
+    const reach = await this.open();
+    const emit = (happening: Happening) => this.#options.emit({ ...happening, facts: this.#redacted(happening.facts) });
+    const watched = watchAttached({ ...this.#options, emit }, this.#machine, reach);
+    this.#watch = watched.watch;
+    return watched.reach;
+  }
+
+  /** Why nothing is sent to it though it looks well; '' = nothing speaks against it. */
+  get heldBack(): string {
+    return this.#watch?.whyHeldBack ?? '';
+  }
+
+  /** Differs where another process answers than before, or the same log shows another start; '' = that is not to be told. */
   async whoAnswers(): Promise<string> {
-    return await whoAnswers(this.#options, this.#machine);
+    this.#who = await whoAnswers(this.#options, this.#machine);
+    const lives = this.#watch?.lives ?? 0;
+    return lives === 0 ? this.#who : `${this.#who} life ${lives}`;
   }
 
   /** What a server that is ready really is; its log is read whole, to this moment. */
   async verify(facts: ServerFacts): Promise<{ readonly facts: ServerFacts; readonly known: KnownLaunch }> {
     const { engine, policy, emit, server } = this.#options;
-    const { log, account } = await this.#readLog(facts);
+    const { log, account, source } = await this.#readLog(facts);
+    this.#watch?.adopt(await openSubject(this.#machine, log, source, account !== undefined), this.#who);
     const flags = this.#flagsOf(log);
     const plan = await this.#planOf(facts, account, flags);
     const verified = verifyLaunch({ engine, log: account?.facts, server: facts, plan, flags, policy: policy() });
@@ -70,21 +97,21 @@ export class AttachedServer {
     return { facts: correct(facts, verified), known: { launchClass: verified.launchClass, flags } };
   }
 
-  async #readLog(facts: ServerFacts): Promise<{ readonly log: ServerLog; readonly account?: Account }> {
+  async #readLog(facts: ServerFacts): Promise<ReadLog> {
     const { engine, signal } = this.#options;
     const place = logPlaceOf(this.#options);
-    if ('kind' in place) return { log: place };
+    if ('kind' in place) return { log: place, source: undefined };
     const log = await findServerLog(this.#machine, place, engine === 'sglang' ? 'stderr' : 'stdout');
     const source = await openServerLog(this.#machine, log, engine);
-    if (source === undefined) return { log };
+    if (source === undefined) return { log, source };
     while (!(await source.readOn()) && !signal.aborted);
     const account = source.account();
     const whyNot = whyNotItsLog(engine, account, facts);
-    if (whyNot === '') return { log, account };
+    if (whyNot === '') return { log, source, account };
     const { process, container } = log;
     const seen = { ...(process === undefined ? {} : { process }), ...(container === undefined ? {} : { container }) };
     const because = `${nameOf(log)} is not its log: ${whyNot}`;
-    return { log: { kind: 'none', because, remedy: 'Name its own with log: in the run file.', ...seen } };
+    return { log: { kind: 'none', because, remedy: 'Name its own with log: in the run file.', ...seen }, source: undefined };
   }
 
   /** Of the process or the container; secrets are left out. */
@@ -130,6 +157,12 @@ export class AttachedServer {
       Object.entries(facts).map(([name, value]) => [name, typeof value === 'string' ? redact(value) : value]),
     );
   }
+}
+
+interface ReadLog {
+  readonly log: ServerLog;
+  readonly source: LogSource | undefined;
+  readonly account?: Account;
 }
 
 /** Its own word for the type stays where it says the same: what a run began with is compared by it. */

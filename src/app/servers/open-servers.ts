@@ -168,18 +168,28 @@ function openLaunched(server: ServerSpec, opening: Opening, shared: Omit<KeptSer
 
 /** A server that is already there. Of engines that have a log, it is found out what it really is. */
 function openAttached(server: ServerSpec, attach: Attachment, opening: Opening, shared: KeptServerOptions): KeptServer {
-  const { run, ledger, context, emit, isAmending, policy, stopping } = opening;
+  const { run, ledger, context, emit, isAmending, policy, stopping, asked } = opening;
   const engine = server.engine === 'vllm' ? 'vllm' : 'sglang';
-  const attached = new AttachedServer({ run, server, attach, engine, context, emit, policy, signal: stopping });
-  const way = { written: attach.written, open: () => attached.open(), isDirect: attach.kind !== 'url' };
-  if (server.engine !== engine) return new KeptServer({ ...shared, attach: way });
-  return new KeptServer({
+  const late: { kept?: KeptServer } = {};
+  const attached = new AttachedServer({
+    ...{ run, server, attach, engine, context, emit, policy, signal: stopping },
+    ...{ asked: () => asked(server.name), sender: () => late.kept },
+  });
+  const way = { written: attach.written, isDirect: attach.kind !== 'url' };
+  if (server.engine !== engine) return new KeptServer({ ...shared, attach: { ...way, open: () => attached.open() } });
+  late.kept = new KeptServer({
     ...shared,
-    attach: { ...way, whoAnswers: () => attached.whoAnswers() },
+    attach: {
+      ...way,
+      open: () => attached.openWatched(),
+      whoAnswers: () => attached.whoAnswers(),
+      heldBack: () => attached.heldBack,
+    },
     admit: async (told, baseUrl, template) => {
       const { facts, known } = await attached.verify(told);
       const admitting = { run, ledger, clock: context.host.clock, emit, isAmending, policy, known, template };
       return { launch: admitLaunch(server, facts, baseUrl, admitting), facts };
     },
   });
+  return late.kept;
 }

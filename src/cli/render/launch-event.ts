@@ -1,6 +1,6 @@
 /** One event of a launch as one line, or two where a person must act. Pure. */
 import type { EventKind, Facts } from '../../base/events.ts';
-import { formatCount } from '../../base/units.ts';
+import { formatCount, formatDuration } from '../../base/units.ts';
 
 type LaunchKind = Extract<EventKind, `launch.${string}` | `verdict.${string}`>;
 
@@ -36,7 +36,7 @@ export function renderLaunch(kind: Exclude<LaunchKind, 'launch.recorded'>, subje
     case 'launch.memory-free':
       return `${subject}: GPU memory is back at its baseline`;
     case 'verdict.given':
-      return `${launch} ${describeVerdict(facts)}`;
+      return `${facts['attached'] === true ? `${subject}:` : launch} ${describeVerdict(facts)}`;
   }
 }
 
@@ -78,15 +78,36 @@ function describePredicted(facts: Facts): string {
 }
 
 function describeVerdict(facts: Facts): string {
-  if (facts['cause'] === 'none') return `is ${String(facts['state'])} again`;
-  const phase = facts['phase'] === '' ? '' : ` in ${String(facts['phase'])}`;
-  const lines = [
-    `is ${String(facts['state'])}${phase}: ${String(facts['title'])} (${String(facts['cause'])}, ${String(facts['confidence'])})`,
-  ];
+  const { cause, state } = facts;
+  const isEnd = cause === 'none' && (state === 'stopped' || state === 'absent');
+  if (cause === 'none' && !isEnd) return `is ${String(state)} again`;
+  const lines = [isEnd ? describeEnd(facts) : describeIllness(facts)];
   for (const key of ['evidence', 'evidence2']) if (facts[key] !== undefined) lines.push(`  line ${shorten(String(facts[key]))}`);
   if (facts['signs'] !== undefined) lines.push(`  seen: ${String(facts['signs'])}`);
-  if ((facts['remedy'] ?? '') !== '') lines.push(`  ${String(facts['remedy'])}`);
+  if ((facts['remedy'] ?? '') !== '' && !isEnd) lines.push(`  ${String(facts['remedy'])}`);
+  if (facts['attached'] === true) lines.push(`  ${sayWhose(state === 'degraded')}`);
   return lines.join('\n');
+}
+
+function describeIllness(facts: Facts): string {
+  const phase = facts['phase'] === '' ? '' : ` in ${String(facts['phase'])}`;
+  const title = `${String(facts['title'])} (${String(facts['cause'])}, ${String(facts['confidence'])})`;
+  return `is ${String(facts['state'])}${phase}: ${title}${saySince(facts)}`;
+}
+
+function describeEnd(facts: Facts): string {
+  const how = facts['state'] === 'absent' ? 'not there any more' : 'stopped';
+  return `is ${how}${facts['note'] === undefined ? '' : `: ${String(facts['note'])}`}${saySince(facts)}`;
+}
+
+function saySince({ attached, stillForMs }: Facts): string {
+  return attached === true && Number(stillForMs) > 0 ? `, for ${formatDuration(Number(stillForMs))} now` : '';
+}
+
+/** What Aerie did not start, a person starts again. */
+function sayWhose(goesOn: boolean): string {
+  const then = goesOn ? 'The run goes on.' : 'The run goes on by itself when it answers again.';
+  return `Aerie did not start it, and neither stops it nor starts it again: that is yours. ${then}`;
 }
 
 /** A traceback's line can fill a screen; the log has all of it. */

@@ -12,6 +12,8 @@ export interface ContainerFacts {
   /** Of its first process, in the host's numbers; 0 = it does not run. */
   readonly pid: number;
   readonly exitCode: number;
+  /** The kernel ended it for its memory. */
+  readonly isOutOfMemory: boolean;
   /** RFC 3339, as docker writes it. */
   readonly startedAt: string;
   /** `bridge`, `host`, `container:ID`, or the name of a network. */
@@ -48,6 +50,7 @@ export function parseInspection(text: string): ContainerFacts | undefined {
     state: textOf(at('State', 'Status')),
     pid: countOf(at('State', 'Pid')),
     exitCode: countOf(at('State', 'ExitCode')),
+    isOutOfMemory: at('State', 'OOMKilled') === true,
     startedAt: textOf(at('State', 'StartedAt')),
     network: textOf(at('HostConfig', 'NetworkMode')),
     address: addresses.map(textOf).find(isAddress) ?? '',

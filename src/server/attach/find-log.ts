@@ -91,11 +91,20 @@ async function ofReaders(machine: Asked, inode: string, process: SeenProcess): P
 }
 
 async function ofContainer(machine: Asked, word: string): Promise<ServerLog> {
-  const reply = await docker(machine, ['inspect', '--type', 'container', word]);
-  const container = reply.isAnswered ? parseInspection(reply.text) : undefined;
+  const { reply, container } = await inspect(machine, word);
   if (container === undefined)
     return noneOf(`container ${word} of ${machine.name} cannot be looked at: ${reply.because}`, reply.remedy);
   return logOfContainer(container);
+}
+
+/** undefined: it is not there, or docker does not tell. */
+export async function inspectContainer(machine: Asked, id: string): Promise<ContainerFacts | undefined> {
+  return (await inspect(machine, id)).container;
+}
+
+async function inspect(machine: Asked, word: string) {
+  const reply = await docker(machine, ['inspect', '--type', 'container', word]);
+  return { reply, container: reply.isAnswered ? parseInspection(reply.text) : undefined };
 }
 
 /** Drivers that send lines away and keep none that docker could read. */

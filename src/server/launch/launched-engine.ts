@@ -10,6 +10,7 @@ import type { LaunchedProcess } from '../launched-process.ts';
 import { describeStranger, findStranger } from './find-stranger.ts';
 import type { LaunchRecord } from './launch-book.ts';
 import { LaunchWatch, type WatchOptions } from './launch-watch.ts';
+import { VerdictTeller } from './tell-verdict.ts';
 
 export interface LaunchedEngineOptions extends Omit<WatchOptions, 'onLook'> {
   readonly reach: Reach;
@@ -49,7 +50,8 @@ export class LaunchedEngine implements LaunchedProcess {
     this.#clock = clock;
     this.pid = launch.identity?.pid ?? 0;
     this.logPath = launch.logPath;
-    const teller = new Teller(options);
+    const { name, emit } = options;
+    const teller = new VerdictTeller({ name, emit, facts: { launch: launch.n } });
     this.watch = new LaunchWatch({ ...options, onLook: (verdict, progress) => teller.look(verdict, progress) });
     this.exited = new Promise((resolve) => {
       this.#end = resolve;
@@ -107,53 +109,5 @@ export class LaunchedEngine implements LaunchedProcess {
     this.watch.close();
     await options.control.close();
     await options.reach.close();
-  }
-}
-
-/** Says what a look saw, when it is something new: a phase, a tenth of its progress, another verdict. */
-class Teller {
-  readonly #options: LaunchedEngineOptions;
-  #phase = '';
-  #tenth = -1;
-  #verdict = '';
-  #isIll = false;
-
-  constructor(options: LaunchedEngineOptions) {
-    this.#options = options;
-  }
-
-  look(verdict: LiveVerdict, progress: string): void {
-    if (verdict.state === 'initializing') this.#tellPhase(verdict, progress);
-    const key = `${verdict.state} ${verdict.cause}`;
-    if (key === this.#verdict) return;
-    const wasIll = this.#isIll;
-    this.#verdict = key;
-    this.#isIll = verdict.cause !== 'none';
-    if ((this.#isIll || wasIll) && verdict.state !== 'initializing') this.#tellVerdict(verdict);
-  }
-
-  #tellPhase({ phase, progress: counted }: LiveVerdict, says: string): void {
-    const tenth = counted === undefined || counted.of === 0 ? 0 : Math.floor((10 * counted.done) / counted.of);
-    if (says === '' || (phase === this.#phase && tenth <= this.#tenth)) return;
-    this.#phase = phase;
-    this.#tenth = tenth;
-    const { name, emit, launch } = this.#options;
-    emit({ kind: 'launch.phase', subject: name, facts: { launch: launch.n, phase, says } });
-  }
-
-  #tellVerdict(verdict: LiveVerdict): void {
-    const { name, emit, launch } = this.#options;
-    const { state, phase, cause, title, confidence, evidence, remedy, stillForMs, signs } = verdict;
-    const [first, second] = evidence;
-    emit({
-      kind: 'verdict.given',
-      subject: name,
-      facts: {
-        ...{ launch: launch.n, state, phase, cause, title, confidence, stillForMs, remedy: remedy.text },
-        ...(first === undefined ? {} : { evidence: `${first.line}: ${first.text}` }),
-        ...(second === undefined ? {} : { evidence2: `${second.line}: ${second.text}` }),
-        ...(signs.length === 0 ? {} : { signs: signs.join('; ') }),
-      },
-    });
   }
 }

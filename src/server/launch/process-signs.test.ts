@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { memberOf } from '../../machine/contained/inside.ts';
 import type { FamilyMember, ProcessLook } from '../../machine/machine.ts';
-import { signsOf } from './launch-watch.ts';
+import { signsOf } from './process-signs.ts';
 
 const process = (pid: number): FamilyMember => ({
   ...{ pid, startTicks: 5, bootId: 'boot', command: `p${pid}`, parent: 1, presence: 'running', isUninterruptible: false },
