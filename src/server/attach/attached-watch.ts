@@ -82,14 +82,6 @@ export class AttachedWatch {
     return whyHeldBack(this.#verdict);
   }
 
-  /** It answers for itself in /metrics; asked for where that is not known yet. */
-  async hasCounters(): Promise<boolean> {
-    const questions = this.#questions;
-    if (!questions.isListening) await questions.ask({ health: true, counters: false });
-    if (!this.#isWithoutCounters) await questions.ask({ health: false, counters: true });
-    return questions.counters !== undefined;
-  }
-
   /** Who answers now said that it is ready, was looked at, and is watched from here on. */
   adopt(subject: AttachedSubject, who: string): void {
     this.#who = who;
