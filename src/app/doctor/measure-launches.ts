@@ -99,10 +99,16 @@ async function checkCommand(run: RunSpec, server: ServerSpec, machine: Machine):
   ].join('\n');
   const result = await machine.run({ ...inLaunchShell(script), timeoutMs: COMMAND_MS });
   const what = module === undefined ? program : `${program} with the module ${module}`;
-  if (result.kind === 'ended' && result.code === 0) return ok(name, `${what} is here`);
+  if (result.kind === 'ended' && result.code === 0)
+    return ok(name, `${what} is ${machine.isHere ? 'here' : `on ${machine.name}`}`);
   // Setup lines that need a terminal or conda's hook do more in the launch than here.
   const says = server.setup.length === 0 ? fails : warning;
-  return says(name, `${what} was not found`, 'Install the engine, or name it with setup: or command: in the run file.');
+  const where = machine.isHere ? '' : ` on ${machine.name}`;
+  return says(
+    name,
+    `${what} was not found${where}`,
+    `Install the engine${where}, or name it with setup: or command: in the run file.`,
+  );
 }
 
 async function checkPort({ name }: ServerSpec, port: number, machine: Machine): Promise<DoctorCheck> {

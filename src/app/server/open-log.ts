@@ -5,6 +5,7 @@
  */
 import { dirname } from 'node:path';
 import { AerieError, isOutOfReach } from '../../base/errors.ts';
+import { quoteShell } from '../../base/quote-shell.ts';
 import { readSlice } from '../../machine/local/read-slice.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { LaunchRecord } from '../../server/launch/launch-book.ts';
@@ -90,13 +91,17 @@ async function mirrorOf({ run, server, machine, launch }: LogWanted): Promise<st
   return machine.isHere ? undefined : await findMirror(run.serverFolder, server.name, launch);
 }
 
-function noLog(path: string, { machine, launch, launches }: LogWanted): AerieError {
+function noLog(path: string, { run, server, machine, launch, launches }: LogWanted): AerieError {
+  if (launches === 0)
+    return new AerieError('log.unreadable', `${server.name} was not launched yet, so it has no log.`, {
+      remedy: `Launch it:  aerie server start ${quoteShell(run.file)}`,
+    });
   return new AerieError(
     'log.unreadable',
     `There is no log of launch ${launch} at ${path}${machine.isHere ? '' : ` of ${machine.name}`}.`,
     {
-      because: launches === 0 ? 'Nothing was launched yet.' : `Launches so far: ${launches}.`,
-      remedy: `Launch it with aerie server start, or look into ${dirname(path)}.`,
+      because: `Launches so far: ${launches}.`,
+      remedy: `Look into ${dirname(path)}${machine.isHere ? '' : ` of ${machine.name}`}, or name another with --launch N.`,
     },
   );
 }

@@ -12,6 +12,8 @@ import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
 import { policyInForce } from '../policy-in-force.ts';
 import { openRunFolder } from '../run-folder.ts';
+import { addressThere } from '../servers/address-there.ts';
+import { machineOf } from '../servers/machine-of.ts';
 import { openServers } from '../servers/open-servers.ts';
 import { planLaunches } from '../servers/plan-launches.ts';
 import { refuseBeforeStart } from '../servers/refuse-before-start.ts';
@@ -31,6 +33,8 @@ export interface StartedServer {
   readonly name: string;
   readonly pid: number;
   readonly baseUrl: string;
+  /** Its address there, where it is on another machine: `baseUrl` ends with this command. '' = on this one. */
+  readonly at: string;
   readonly log: string;
   readonly poolTokens: number;
   readonly kvCacheDtype: string;
@@ -68,7 +72,13 @@ export async function runServerStart(input: ServerStartInput, context: Operation
       const servers = ready.map(({ server, facts }): StartedServer => {
         const engine = opened.launchers.get(server)?.engine;
         const { poolTokens, kvCacheDtype, contextTokens, sequences } = facts;
+        const spec = run.servers.find(({ name }) => name === server);
+        const at =
+          spec === undefined || engine === undefined
+            ? ''
+            : addressThere(machineOf(spec, context, run.patienceMs), engine.record.port);
         return {
+          at,
           ...{ name: server, pid: engine?.pid ?? 0, baseUrl: engine?.baseUrl ?? '', log: engine?.logPath ?? '' },
           ...{ poolTokens, kvCacheDtype, contextTokens, maxRunningRequests: sequences },
         };

@@ -21,6 +21,7 @@ import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
 import { rulesOf } from '../policy-in-force.ts';
+import { addressThere } from '../servers/address-there.ts';
 import { type LaunchBasis, obtainBasis, planOf } from '../servers/launch-basis.ts';
 import { sentFlags } from '../servers/launched-server.ts';
 import { machineOf } from '../servers/machine-of.ts';
@@ -41,6 +42,10 @@ export interface VerifiedServer {
   readonly launch: number;
   readonly pid: number;
   readonly baseUrl: string;
+  /** Its address there, where it is on another machine: `baseUrl` ends with this command. '' = on this one. */
+  readonly at: string;
+  /** Launches so far. */
+  readonly launches: number;
   readonly log: string;
   /** Undefined: Aerie has launched none. */
   readonly verdict: LiveVerdict | undefined;
@@ -74,6 +79,8 @@ async function verifyServer(
     launch: 0,
     pid: 0,
     baseUrl: '',
+    at: '',
+    launches: book.launches,
     log: '',
     verdict: undefined,
     verified: undefined,
@@ -122,7 +129,7 @@ async function verifyServer(
     const redact = openRedactor(secretsAtHand(server, host.env));
     const evidence = verdict.evidence.map((one) => ({ ...one, text: redact(one.text) }));
     const found = { verdict: { ...verdict, evidence }, verified, change, unverified, isWell };
-    return { ...none, ...placeOf(current), baseUrl, ...found };
+    return { ...none, ...placeOf(current), baseUrl, at: addressThere(machine, current.port), ...found };
   } finally {
     watch.close();
     await control.close();

@@ -15,7 +15,7 @@ export async function start(this: CliContext, { json, ...input }: ServerStartFla
     json,
     terminal: openTerminal(this.node, json),
     operation: (context) => runServerStart({ run, ...input }, context),
-    render: renderServerStart,
+    render: (report) => renderServerStart(report, run),
   });
 }
 
@@ -25,7 +25,7 @@ export async function verify(this: CliContext, { json, ...input }: ServerFlags, 
     json,
     terminal: openTerminal(this.node, json),
     operation: (context) => runServerVerify({ run, ...input }, context),
-    render: renderServerVerify,
+    render: (report) => renderServerVerify(report, run),
     data: serverVerifyData,
     isNo: ({ isWell }) => !isWell,
   });

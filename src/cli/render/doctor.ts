@@ -9,7 +9,9 @@ export function renderDoctor({ folder, run, checks, isFit }: DoctorReport): stri
   const width = Math.max(...checks.map(({ name }) => name.length));
   const lines = checks.flatMap(({ name, verdict, says, next }) => {
     const line = `${COLOUR[verdict](verdict.padEnd('warning'.length))}  ${name.padEnd(width)}  ${says}`;
-    return next === '' ? [line] : [line, `${' '.repeat(width + 11)}${pc.dim('try')} ${next}`];
+    return next === ''
+      ? [line]
+      : [line, `${' '.repeat(width + 11)}${pc.dim('try')} ${next.replaceAll('\n', `\n${' '.repeat(width + 15)}`)}`];
   });
   const count = (wanted: string) => checks.filter(({ verdict }) => verdict === wanted).length;
   const failed = count('fails');

@@ -5,14 +5,16 @@ import type { ServerVerifyReport, VerifiedServer } from '../../app/server/verify
 import { formatCount } from '../../base/units.ts';
 import { describeRule } from '../../spec/policy.ts';
 
-export function renderServerStart({ servers }: ServerStartReport): string {
-  const lines = servers.flatMap(({ name, pid, baseUrl, log, poolTokens, kvCacheDtype, contextTokens, maxRunningRequests }) => [
-    `${name}  ready at ${baseUrl}, pid ${pid}`,
-    `  holds      ${poolTokens > 0 ? `${formatCount(poolTokens)} tokens of ${kvCacheDtype}` : `KV cache of ${kvCacheDtype}`}`,
-    `  takes      ${formatCount(contextTokens)} tokens a request, ${formatCount(maxRunningRequests)} requests at once`,
-    `  log        ${log}`,
-  ]);
-  return [...lines, 'It goes on until:  aerie server stop'].join('\n');
+export function renderServerStart({ servers }: ServerStartReport, typed: string): string {
+  const lines = servers.flatMap(
+    ({ name, pid, at, baseUrl, log, poolTokens, kvCacheDtype, contextTokens, maxRunningRequests }) => [
+      `${name}  ready at ${at === '' ? baseUrl : at}, pid ${pid}`,
+      `  holds      ${poolTokens > 0 ? `${formatCount(poolTokens)} tokens of ${kvCacheDtype}` : `KV cache of ${kvCacheDtype}`}`,
+      `  takes      ${formatCount(contextTokens)} tokens a request, ${formatCount(maxRunningRequests)} requests at once`,
+      `  log        ${log}`,
+    ],
+  );
+  return [...lines, `It goes on until:  aerie server stop ${typed}`].join('\n');
 }
 
 export function renderServerStop({ servers, isClean }: ServerStopReport): string {
@@ -23,15 +25,19 @@ export function renderServerStop({ servers, isClean }: ServerStopReport): string
   return [...lines, ...(isClean ? [] : ['Something is left: the lines above say who holds it.'])].join('\n');
 }
 
-export function renderServerVerify({ servers }: ServerVerifyReport): string {
-  return servers.flatMap(renderVerified).join('\n');
+export function renderServerVerify({ servers }: ServerVerifyReport, typed: string): string {
+  return servers.flatMap((server) => renderVerified(server, typed)).join('\n');
 }
 
-function renderVerified({ name, launch, pid, baseUrl, log, verdict, verified, change, unverified }: VerifiedServer): string[] {
-  if (verdict === undefined) return [`${name}  was not launched yet:  aerie server start`];
+function renderVerified(server: VerifiedServer, typed: string): string[] {
+  const { name, launch, launches, pid, at, baseUrl, log, verdict, verified, change, unverified } = server;
+  if (verdict === undefined) {
+    const why = launches === 0 ? 'was not launched yet' : `does not run; launch ${launches} has ended`;
+    return [`${name}  ${why}:  aerie server start ${typed}`];
+  }
   const { state, phase } = verdict;
   return [
-    `${name}  ${state}${phase === '' ? '' : ` (${phase})`}, launch ${launch}, pid ${pid}, ${baseUrl}`,
+    `${name}  ${state}${phase === '' ? '' : ` (${phase})`}, launch ${launch}, pid ${pid}, ${at === '' ? baseUrl : at}`,
     ...(verdict.cause === 'none' ? [] : renderCause(verdict)),
     ...(unverified === '' ? [] : [`  NOT KNOWN  what it really is: ${unverified}`]),
     ...(verified === undefined ? [] : renderFound(verified)),
