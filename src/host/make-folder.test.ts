@@ -9,7 +9,8 @@ test('what is missing is made, what is there is left, a file in the way is an er
   const folder = mkdtempSync(join(tmpdir(), 'aerie-folder-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   await Promise.all([makeFolder(join(folder, 'a/b/c')), makeFolder(join(folder, 'a/b/c'))]);
-  await makeFolder(join(folder, 'a/b/c'));
+  expect(await makeFolder(join(folder, 'a/b/c'))).toEqual([]);
+  expect(await makeFolder(join(folder, 'a/d/e'))).toEqual([join(folder, 'a/d'), join(folder, 'a/d/e')]);
   expect(statSync(join(folder, 'a/b/c')).isDirectory()).toBe(true);
   writeFileSync(join(folder, 'file'), '');
   await expect(makeFolder(join(folder, 'file'))).rejects.toMatchObject({ code: 'EEXIST' });
