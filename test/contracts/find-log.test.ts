@@ -189,6 +189,7 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
       pid: 1,
       exitCode: 0,
       isOutOfMemory: false,
+      finishedAt: '',
       startedAt: '',
       network: '',
     } as const;

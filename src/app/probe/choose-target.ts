@@ -2,7 +2,6 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AerieError } from '../../base/errors.ts';
-import { isLoopback } from '../../base/loopback.ts';
 import { quoteShell } from '../../base/quote-shell.ts';
 import { openRedactor, type Redact } from '../../base/redact.ts';
 import { redactShapes } from '../../base/redact-shapes.ts';
@@ -14,6 +13,7 @@ import { findRun } from '../find-run.ts';
 import { rulesOf } from '../policy-in-force.ts';
 import { isLaunched } from '../server/choose-servers.ts';
 import { secretsAtHand } from '../servers/secrets.ts';
+import { addressed, machineOfWord, ofUrl } from './addressed.ts';
 import { type Subject, UNKNOWN_SUBJECT } from './subject.ts';
 
 export interface ProbeInput {
@@ -40,11 +40,18 @@ export interface Target {
 }
 
 export async function chooseTarget(input: ProbeInput, host: Host): Promise<Target> {
-  const { target, url, log } = input;
+  const { url, log } = input;
+  // A container has no name that a file or an ssh machine could have.
+  const isContainer = url === undefined && log === undefined && input.target?.startsWith('docker://') === true;
+  if (isContainer) return chooseTarget(withoutTarget(input), host);
+  const { target } = input;
   const isAddressed = url !== undefined || log !== undefined;
   if ((target === undefined) === !isAddressed) throw wrongTarget(isAddressed);
   const { headers, redact } = keyOf(input, host.env);
-  if (target === undefined) return addressed(input, { headers, redact });
+  if (target === undefined) {
+    const { taken, subject } = addressed(input, { headers, redact });
+    return { taken, subjects: [subject], searched: undefined, headers, redact };
+  }
   if (input.ssh !== undefined) throw sshBeside(target);
   if (await isRun(target)) return ofRun(target, input.server, { headers, host });
   if (input.server !== undefined) throw serverOfSsh(target);
@@ -55,6 +62,10 @@ export async function chooseTarget(input: ProbeInput, host: Host): Promise<Targe
     headers,
     redact,
   };
+}
+
+function withoutTarget({ target = '', ...input }: ProbeInput): ProbeInput {
+  return { ...input, url: target };
 }
 
 /** By what is there; a name that only a run file has is one that is missing. */
@@ -102,7 +113,7 @@ async function subjectOf({ run, server, policy, headers, env }: OfRun): Promise<
     ...{ name: server.name, engine: server.engine, machine: server.machine, logPath: server.log },
     headers: key === undefined ? headers : { authorization: `Bearer ${key}` },
     redact: redactorOf([...secretsAtHand(server, env), ...(key === undefined ? [] : [key])], env),
-    known: { run, server, policy, launch: undefined },
+    known: { run, server, policy, launches: 0, launch: undefined },
     notes:
       server.apiKeyName !== undefined && key === undefined
         ? [`${server.apiKeyName}, its key, is not set in the environment`]
@@ -117,7 +128,7 @@ async function subjectOf({ run, server, policy, headers, env }: OfRun): Promise<
     case 'port':
       return { ...base, port: attach.port };
     case 'docker':
-      return { ...base, notes: [...base.notes, `container ${attach.container}: its port is told by docker`] };
+      return { ...base, container: attach.container };
   }
 }
 
@@ -133,7 +144,14 @@ async function launched(base: Subject, run: RunSpec, server: ServerSpec, policy:
       book.launches === 0
         ? [`Aerie has not launched it yet:  aerie run ${quoteShell(run.file)}`]
         : [`no launch of it lives; launch ${book.launches} ended${last === undefined ? '' : `: ${last.state}, ${last.title}`}`];
-    return { ...base, port: server.port, logPath: book.launches === 0 ? '' : usual, notes: [...base.notes, ...notes] };
+    return {
+      ...base,
+      port: server.port,
+      logPath: book.launches === 0 ? '' : usual,
+      isOver: book.launches > 0,
+      known: { run, server, policy, launches: book.launches, launch: undefined },
+      notes: [...base.notes, ...notes],
+    };
   }
   const { identity, port, logPath, statusPath } = current;
   return {
@@ -143,41 +161,8 @@ async function launched(base: Subject, run: RunSpec, server: ServerSpec, policy:
     logPath,
     statusPath,
     pid: identity?.pid ?? 0,
-    known: { run, server, policy, launch: current },
+    known: { run, server, policy, launches: book.launches, launch: current },
   };
-}
-
-function addressed(input: ProbeInput, { headers, redact }: Pick<Target, 'headers' | 'redact'>): Target {
-  const { url = '', log = '', ssh } = input;
-  const machine = ssh === undefined ? undefined : machineOfWord(ssh);
-  const where = machine === undefined ? 'this machine' : machine.ssh;
-  const subject: Subject = {
-    ...UNKNOWN_SUBJECT,
-    ...{ name: url === '' ? log : url, machine, headers, redact },
-    ...(url === '' ? {} : ofUrl(url, machine !== undefined)),
-    logPath: log === '' ? '' : machine === undefined ? resolve(log) : log,
-  };
-  const what = [url === '' ? '' : `address ${url}`, log === '' ? '' : `log ${log}`].filter((one) => one !== '').join(' and ');
-  return { taken: `${what} on ${where}`, subjects: [subject], searched: undefined, headers, redact };
-}
-
-/** A loopback address is a port of the server's machine; any other is asked from here. */
-export function ofUrl(url: string, isElsewhere: boolean): Pick<Subject, 'url' | 'port' | 'address'> {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) throw wrongUrl(url);
-  const port = Number(parsed.port) || (parsed.protocol === 'https:' ? 443 : 80);
-  const isThere = isLoopback(parsed.hostname);
-  if (isElsewhere && isThere) return { url: '', port, address: '' };
-  return { url, port: isThere ? port : 0, address: '' };
-}
-
-/** What ssh could take for an option is no name. */
-export function machineOfWord(word: string): MachineSpec {
-  if (!/^(?:ssh:\/\/)?(?:[\w.%+-]+@)?[A-Za-z0-9_[][\w.:%[\]-]*$/.test(word))
-    throw new AerieError('usage.flag', `'${word}' is neither a file here nor a name for ssh.`, {
-      remedy: 'Give a run file, a run folder, or what you type after ssh: gpu-box, me@gpu-box, ssh://me@gpu-box:2222.',
-    });
-  return { ssh: word, outer: '' };
 }
 
 function keyOf({ keyEnv }: ProbeInput, env: Host['env']): Pick<Target, 'headers' | 'redact'> {
@@ -205,10 +190,6 @@ function wrongTarget(isAddressed: boolean): AerieError {
       remedy: 'aerie probe run.yaml     aerie probe gpu-box     aerie probe --url http://127.0.0.1:30000 --log server.log',
     },
   );
-}
-
-function wrongUrl(url: string): AerieError {
-  return new AerieError('usage.flag', `'${url}' is no address.`, { remedy: 'Write it as --url http://127.0.0.1:30000' });
 }
 
 function sshBeside(target: string): AerieError {

@@ -76,6 +76,15 @@ async function basisOf(server: ServerProbe, { place, context, clock, within }: D
   }
 }
 
+function sayNoAddress(isNamed: boolean, process: ServerProbe['process']): string[] {
+  if (!isNamed) return ['health and its own account: its address is not known. Give --url http://…'];
+  return process?.presence === 'gone'
+    ? []
+    : [
+        'health and its own account: docker does not tell where it can be reached. Publish its port (docker run -p …), or give --url http://…',
+      ];
+}
+
 /** Lines kept of a log with a thousand errors. */
 const MOST_ERRORS = 10;
 
@@ -94,6 +103,8 @@ function unseenOf(server: ServerProbe, place: PlaceProbe): string[] {
   const { facts, health } = server.questions;
   const machine = place.report();
   const isClosed = health?.health.kind === 'refused';
+  // What docker said of it, or could not say, stands there already.
+  const isNamed = subject.container !== '';
   return [
     ...subject.notes,
     ...server.unseen,
@@ -103,10 +114,10 @@ function unseenOf(server: ServerProbe, place: PlaceProbe): string[] {
       ? ['its log: nobody says where it is. Give --log FILE']
       : []),
     ...(log === undefined || log.unread === '' ? [] : [log.unread]),
-    ...(process === undefined && machine.because === ''
+    ...(process === undefined && machine.because === '' && !isNamed
       ? [`its process: no engine of this port or log is seen on ${machine.name}`]
       : []),
-    ...(address === '' ? ['health and its own account: its address is not known. Give --url http://…'] : []),
+    ...(address === '' ? sayNoAddress(isNamed, process) : []),
     ...(facts === undefined && address !== '' && !isClosed ? ['its own account: it was not told in time'] : []),
     ...(facts?.unseen ?? []),
     ...(subject.known === undefined ? ['rules of policy: a run file has them'] : []),

@@ -4,11 +4,12 @@
  * is told in bytes.
  */
 
-import { formatBytes } from '../../base/units.ts';
+import { formatBytes, formatCount } from '../../base/units.ts';
 import type { Account } from '../../diagnosis/account.ts';
 import { LogReader, type ReadOptions } from '../../diagnosis/read-log.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { SurveyedLog } from '../../machine/survey/survey.ts';
+import type { LogEnds } from '../../server/attach/log-ends.ts';
 
 /** The reader goes through 126 MB a second: a thirtieth of a second each, so that questions are answered meanwhile. */
 const CHUNK_BYTES = 4 * 2 ** 20;
@@ -26,6 +27,10 @@ export class LogReading {
   /** The byte that is read next. */
   #offset = 0;
   #areLinesKnown = true;
+  /** Of a log that a program shows: lines that were left out; undefined = nobody counted them. */
+  #linesLeft: number | undefined = 0;
+  /** Epoch milliseconds of its machine; 0 = not told by the log. */
+  writtenAt = 0;
 
   constructor(path: string, options: ReadOptions = {}) {
     this.path = path;
@@ -50,6 +55,10 @@ export class LogReading {
 
   /** What of it was not read; '' = nothing. */
   get unread(): string {
+    if (this.#linesLeft === undefined)
+      return `${this.path}: its beginning and its end were read; what lies between was not counted in time, so line numbers after it are too small`;
+    if (this.#linesLeft > 0)
+      return `${this.path}: its beginning and its end were read, and ${formatCount(this.#linesLeft)} lines between them were not`;
     if (this.#read >= this.#bytes) return '';
     const lines = this.#areLinesKnown ? '' : '; lines after it could not be counted, so their numbers are too small';
     return `${this.path}: read ${formatBytes(this.#read)} of ${formatBytes(this.#bytes)}, its beginning and its end${lines}`;
@@ -93,6 +102,24 @@ export class LogReading {
     this.#bytes = Math.max(this.#bytes, bytes);
   }
 
+  /** Bytes that lie between are not known: as many as lines of this length have. */
+  takeEnds({ beginning, between, ending, writtenAt }: LogEnds): void {
+    this.#take(beginning);
+    this.#linesLeft = between;
+    if (between !== 0) {
+      const lines = countLines(beginning) + countLines(ending);
+      const mean = (beginning.length + ending.length) / Math.max(1, lines);
+      this.#skipTo(this.#offset + Math.max(1, Math.round(mean * (between ?? 0))), between);
+    }
+    this.#take(ending);
+    this.writtenAt = writtenAt;
+  }
+
+  /** What has come since. */
+  takeMore(bytes: Uint8Array): void {
+    this.#take(bytes);
+  }
+
   #take(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     this.#reader.feed(bytes);
@@ -123,7 +150,7 @@ export class LogReading {
   }
 }
 
-function countLines(bytes: Buffer): number {
+function countLines(bytes: Uint8Array): number {
   let count = 0;
   for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) count += 1;
   return count;

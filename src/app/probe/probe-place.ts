@@ -4,18 +4,16 @@
  */
 import type { AerieError } from '../../base/errors.ts';
 import type { Redact } from '../../base/redact.ts';
-import { readSlice } from '../../machine/local/read-slice.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { Survey } from '../../machine/survey/survey.ts';
 import type { SurveyQuestion } from '../../machine/survey/survey-script.ts';
 import { type SurveyResult, takeSurvey } from '../../machine/survey/take-survey.ts';
-import { findMirror } from '../../server/launch/mirror-place.ts';
-import { describeGpus, sayUnread } from './describe-machine.ts';
-import { LogReading } from './log-reading.ts';
+import { describeGpus } from './describe-machine.ts';
 import type { ProbedMachine } from './report.ts';
-import { ServerProbe, statusNameOf } from './server-probe.ts';
+import { ServerLogProbe } from './server-log-probe.ts';
+import { ServerProbe } from './server-probe.ts';
 import type { ProbeWorld } from './server-questions.ts';
-import { type Subject, UNKNOWN_SUBJECT } from './subject.ts';
+import { type Subject, statusNameOf, UNKNOWN_SUBJECT } from './subject.ts';
 
 /** What is late after this is told as late: the first answer is to be there within three seconds. */
 const FIRST_WAIT_S = 1.6;
@@ -24,8 +22,6 @@ const FIRST_TIMEOUT_MS = 12_000;
 const LAST_WAIT_S = 2;
 /** Between the two readings: SGLang counts each 40 steps, and a load moves each second. */
 const APART_MS = 2_500;
-/** A log of here is read so long; 126 MB a second. */
-const LOG_MS = 9_000;
 
 export interface Place {
   readonly machine: Machine;
@@ -39,36 +35,58 @@ export interface Place {
 export class PlaceProbe {
   readonly place: Place;
   readonly #world: ProbeWorld;
-  readonly servers: ServerProbe[];
+  readonly servers: ServerProbe[] = [];
+  readonly #logs = new Map<ServerProbe, ServerLogProbe>();
   #result: SurveyResult | undefined;
   #last: Survey | undefined;
 
   constructor(place: Place, world: ProbeWorld) {
     this.place = place;
     this.#world = world;
-    this.servers = place.subjects.map((subject) => new ServerProbe(subject, place.machine, world));
+    for (const subject of place.subjects) this.#add(subject);
+  }
+
+  #add(subject: Subject): void {
+    const { machine } = this.place;
+    const server = new ServerProbe(subject, machine, this.#world);
+    this.servers.push(server);
+    this.#logs.set(server, new ServerLogProbe(server, machine, this.#world));
   }
 
   async run(): Promise<void> {
-    const begun = this.servers.map((server) => server.begin());
+    // Docker is asked while the machine is surveyed: it may hang, and hold up nobody but its own containers.
+    const begun = [...this.#logs].map(async ([server, log]) => {
+      await log.askContainer();
+      await server.begin();
+    });
     this.#result = await this.#survey(this.#firstQuestion(), FIRST_TIMEOUT_MS);
     if (this.#result.kind === 'seen') await this.#takeFirst(this.#result.survey);
-    else await Promise.all(this.servers.map((server) => this.#readMirror(server)));
+    else await Promise.all([...this.#logs.values()].map((log) => log.readMirror()));
     await this.#withinTime(Promise.all(begun));
     await this.#withinTime(Promise.all(this.servers.map((server) => this.#finish(server))));
   }
 
   async #takeFirst(survey: Survey): Promise<void> {
     if (this.place.isSearched) this.#addFound(survey);
-    for (const server of this.servers) server.see(survey);
-    const asking = this.servers.map((server) => server.begin());
-    await Promise.all(this.servers.map((server) => this.#readLog(server)));
-    await this.#withinTime(Promise.all(asking));
+    await this.#withinTime(Promise.all([...this.#logs].map(([server, log]) => this.#takeServer(server, log, survey))));
   }
 
-  #addFound({ engines }: Survey): void {
+  async #takeServer(server: ServerProbe, log: ServerLogProbe, survey: Survey): Promise<void> {
+    if (server.subject.container === '') server.see(survey);
+    await log.askContainer();
+    server.see(survey);
+    const asking = server.begin();
+    await log.read(survey);
+    server.see(survey); // its log may have told its container
+    await Promise.all([asking, server.begin()]);
+  }
+
+  /** One in a container listens where docker publishes it, which its command line does not know. */
+  #addFound({ engines, details, ownMemory }: Survey): void {
     const { headers, redact, machine } = this.place;
     for (const { pid, engine, port, address } of engines) {
+      const around = details.get(pid)?.memory.container ?? '';
+      const container = around.startsWith('docker-') && around !== ownMemory.container ? around.slice('docker-'.length) : '';
       const name = engines.length === 1 ? `${engine} on ${machine.name}` : `${engine}:${port} on ${machine.name}`;
       const subject = {
         ...UNKNOWN_SUBJECT,
@@ -80,48 +98,8 @@ export class PlaceProbe {
         redact,
         address: address === '127.0.0.1' ? '' : address,
       };
-      this.servers.push(new ServerProbe(subject, machine, this.#world));
+      this.#add(container === '' ? subject : { ...subject, container, port: 0, address: '' });
     }
-  }
-
-  async #readLog(server: ServerProbe): Promise<void> {
-    const { machine } = this.place;
-    const { clock, endsAt } = this.#world;
-    const { logPath, surveyedLog, survey } = server;
-    if (logPath === '' || survey === undefined) {
-      if (surveyedLog !== undefined) server.unseen.push(sayUnread(surveyedLog.kind, surveyedLog.path));
-      return;
-    }
-    const now = survey.now + survey.zoneMs;
-    const { engine } = server.subject;
-    const reading = new LogReading(surveyedLog?.realPath ?? logPath, {
-      now,
-      ...(engine === 'sglang' || engine === 'vllm' ? { engine } : {}),
-    });
-    if (!machine.isHere) {
-      if (surveyedLog?.kind === 'read') reading.takeSurveyed(surveyedLog);
-      else server.unseen.push(sayUnread(surveyedLog?.kind ?? 'absent', logPath));
-      if (surveyedLog?.kind === 'read') server.log = reading;
-      return;
-    }
-    const until = Math.min(clock.elapsed() + LOG_MS, endsAt);
-    server.log = reading;
-    const isRead = await reading.readHere(machine, logPath, () => clock.elapsed() > until);
-    if (isRead) return;
-    server.log = undefined;
-    server.unseen.push(sayUnread(surveyedLog?.kind === 'read' ? 'not-permitted' : (surveyedLog?.kind ?? 'absent'), logPath));
-  }
-
-  /** Of a machine that is away: what Aerie had read of the log by then. */
-  async #readMirror(server: ServerProbe): Promise<void> {
-    const { known, engine } = server.subject;
-    if (this.place.machine.isHere || known?.launch === undefined) return;
-    const path = await findMirror(known.run.serverFolder, known.server.name, known.launch.n);
-    if (path === undefined) return;
-    const reading = new LogReading(path, engine === 'sglang' || engine === 'vllm' ? { engine } : {});
-    if (!(await reading.readHere({ readFile: readSlice }, path, () => false))) return;
-    server.log = reading;
-    server.unseen.push(`its log on ${this.place.machine.name}: this is what was read of it before, and kept here`);
   }
 
   /** The second reading: when health has answered and there is something to compare, or when the time is up. */
@@ -132,7 +110,8 @@ export class PlaceProbe {
     await Promise.all([clock.sleep(APART_MS, signal), server.questions.settle()]);
     const last = await this.#lastSurvey();
     if (last !== undefined) server.see(last);
-    await this.#readOn(server, last);
+    const log = this.#logs.get(server);
+    await Promise.all([log?.askAgain(), log?.readOn(last?.logs.get(String(this.servers.indexOf(server))))]);
     await server.read();
   }
 
@@ -156,9 +135,9 @@ export class PlaceProbe {
 
   async #surveyAgain(): Promise<Survey | undefined> {
     if (this.#result?.kind !== 'seen') return undefined;
-    const pids = this.servers.map(({ pid }) => pid).filter((pid) => pid > 0);
+    const pids = this.servers.map(({ pid, container }) => pid || (container?.pid ?? 0)).filter((pid) => pid > 0);
     const logs = this.servers.flatMap((server, at) =>
-      server.logPath === '' ? [] : [{ name: String(at), path: server.logPath, from: server.log?.offset ?? 0 }],
+      server.filePath === '' ? [] : [{ name: String(at), path: server.filePath, from: server.log?.offset ?? 0 }],
     );
     const { machine } = this.place;
     const result = await this.#survey(
@@ -178,17 +157,6 @@ export class PlaceProbe {
     );
     if (result.kind === 'seen') this.#last = result.survey;
     return result.kind === 'seen' ? result.survey : undefined;
-  }
-
-  async #readOn(server: ServerProbe, last: Survey | undefined): Promise<void> {
-    const { log, logPath } = server;
-    if (log === undefined || logPath === '') return;
-    if (this.place.machine.isHere) {
-      await log.readHere(this.place.machine, logPath, () => true);
-      return;
-    }
-    const grown = last?.logs.get(String(this.servers.indexOf(server)));
-    if (grown !== undefined) log.takeGrown(grown);
   }
 
   #firstQuestion(): Omit<SurveyQuestion, 'nonce'> {

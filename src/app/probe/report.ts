@@ -54,6 +54,8 @@ export interface ProbedProcess {
   readonly residentBytes: number | undefined;
   readonly children: number;
   readonly container: string;
+  /** How its container ended, in docker's words; '' = it has not, or is in none. */
+  readonly end: string;
   readonly memory: { readonly usedBytes?: number; readonly limitBytes?: number; readonly oomKills?: number };
 }
 

@@ -9,14 +9,26 @@ import type { EngineName } from '../../engine/dialect.ts';
 import type { Machine, ProcessLook } from '../../machine/machine.ts';
 import { familyOf, orphanRanks } from '../../machine/survey/processes.ts';
 import type { Survey, SurveyedLog } from '../../machine/survey/survey.ts';
+import { type ContainerFacts, engineOfContainer } from '../../server/attach/container-facts.ts';
 import { machineOfLaunch } from '../../server/launch/contained-launch.ts';
 import { addressOfLaunch } from '../../server/launch/launch-address.ts';
 import { checkRemedy } from '../check-remedy.ts';
 import type { LogReading } from './log-reading.ts';
 import type { ProbedProcess } from './report.ts';
-import { holderOfPort, isNobody, kernelSigns, NOBODY, processOf, signsOf, type Wanted, withInside } from './seen-process.ts';
+import {
+  holderOfPort,
+  isNobody,
+  kernelSigns,
+  NOBODY,
+  pidInContainer,
+  processOf,
+  signsOf,
+  type Wanted,
+  withInside,
+} from './seen-process.ts';
 import { type Address, type ProbeWorld, ServerQuestions } from './server-questions.ts';
-import type { Subject } from './subject.ts';
+import { type Subject, statusNameOf } from './subject.ts';
+import { hasAddress, listensAs, listensIn } from './where-it-listens.ts';
 
 /** docker and Slurm answer in well under a second, or not in time. */
 const INSIDE_MS = 5_000;
@@ -36,7 +48,10 @@ export class ServerProbe {
   #pid: number;
   #survey: Survey | undefined;
   #surveyedLog: SurveyedLog | undefined;
+  #container: ContainerFacts | undefined;
   log: LogReading | undefined;
+  /** Where its log is read on; '' = a program shows it. */
+  filePath = '';
 
   constructor(subject: Subject, machine: Machine, world: ProbeWorld) {
     this.subject = subject;
@@ -65,7 +80,13 @@ export class ServerProbe {
 
   /** As the run file, the command line, the answers or the log tell. */
   get engine(): EngineName | undefined {
-    return this.subject.engine ?? this.questions.facts?.engine ?? this.log?.account().facts.engine;
+    const told = this.subject.engine ?? this.questions.facts?.engine ?? this.log?.account().facts.engine;
+    return told ?? (this.#container === undefined ? undefined : engineOfContainer(this.#container));
+  }
+
+  /** As docker shows it. */
+  get container(): ContainerFacts | undefined {
+    return this.#container;
   }
 
   get address(): string {
@@ -78,6 +99,18 @@ export class ServerProbe {
   get logPath(): string {
     if (this.subject.logPath !== '') return this.subject.logPath;
     return this.#surveyedLog?.kind === 'read' && this.#pid !== 0 ? `/proc/${this.#pid}/fd/1` : '';
+  }
+
+  /** What was read of its log, and where. */
+  take(log: LogReading | undefined, path: string): void {
+    this.log = log;
+    this.filePath = path;
+  }
+
+  /** Docker tells where it listens. */
+  seeContainer(container: ContainerFacts): void {
+    this.#container = container;
+    if (!hasAddress(this.#at)) this.#at = listensIn(container, undefined, this.engine) ?? this.#at;
   }
 
   async begin(): Promise<void> {
@@ -102,9 +135,9 @@ export class ServerProbe {
   see(survey: Survey): void {
     this.#survey = survey;
     if (this.#pid === 0 || this.#isClient) this.#pid = this.#findPid(survey) || this.subject.pid;
-    const found = this.#at.port === 0 ? survey.engines.find(({ pid }) => pid === this.#pid) : undefined;
-    if (found !== undefined)
-      this.#at = { ...this.#at, port: found.port, host: found.address === '127.0.0.1' ? '' : found.address };
+    const engine = survey.engines.find(({ pid }) => pid === this.#pid);
+    const inContainer = this.#container === undefined ? undefined : listensIn(this.#container, engine, this.engine);
+    if (!hasAddress(this.#at)) this.#at = inContainer ?? (engine === undefined ? this.#at : listensAs(engine));
     const named = [...survey.logs.values()].find(({ path }) => path === this.subject.logPath);
     this.#surveyedLog = named ?? survey.details.get(this.#pid)?.log ?? this.#surveyedLog;
   }
@@ -115,8 +148,10 @@ export class ServerProbe {
   }
 
   /** By its port, or by the file that its stdout is. */
-  #findPid({ engines, details, logs }: Survey): number {
+  #findPid(survey: Survey): number {
+    const { engines, details, logs } = survey;
     const { port, url, logPath } = this.subject;
+    if (this.#container !== undefined) return pidInContainer(survey, this.#container);
     const isHere = this.#at.host === '';
     const byPort = port === 0 || !isHere ? undefined : engines.find((one) => one.port === port);
     if (byPort !== undefined) return byPort.pid;
@@ -148,14 +183,16 @@ export class ServerProbe {
     const text = files.get(statusNameOf(this.subject))?.trim() ?? '';
     const exitStatus = /^\d+$/.test(text) ? Number(text) : undefined;
     const { identity, pid } = this.subject;
-    return pid === this.#pid ? { pid, identity, exitStatus } : { pid: this.#pid, identity: undefined, exitStatus: undefined };
+    const container = this.#container;
+    if (pid === this.#pid) return { pid, identity, exitStatus, container };
+    return { pid: this.#pid, identity: undefined, exitStatus: undefined, container };
   }
 
   #signs(): ProcessSigns | undefined {
     const survey = this.#survey;
     if (survey === undefined) return undefined;
-    if (this.#pid === 0) return this.#isNobody(survey) ? NOBODY : undefined;
-    return withInside(signsOf(survey, this.#wanted(survey)), this.#inside, this.#isClient);
+    const signs = withInside(signsOf(survey, this.#wanted(survey)), this.#inside, this.#isClient);
+    return signs ?? (this.#pid === 0 && this.#isNobody(survey) ? NOBODY : undefined);
   }
 
   #isNobody({ seesAll }: Survey): boolean {
@@ -169,13 +206,13 @@ export class ServerProbe {
   get process(): ProbedProcess | undefined {
     const found = this.#survey === undefined ? undefined : processOf(this.#survey, this.#wanted(this.#survey));
     if (found === undefined || this.#inside === undefined || !this.#isClient) return found;
-    return { ...found, presence: this.#inside.main, exitStatus: this.#inside.exitStatus };
+    return { ...found, presence: this.#inside.main, exitStatus: this.#inside.exitStatus, end: this.#inside.end?.says ?? '' };
   }
 
   get seenLog(): ProbeEvidence['log'] {
     if (this.log === undefined) return undefined;
     const { path, bytes, read } = this.log;
-    const modifiedAt = this.#surveyedLog?.modifiedAt ?? 0;
+    const modifiedAt = this.log.writtenAt || (this.filePath === '' ? 0 : (this.#surveyedLog?.modifiedAt ?? 0));
     const quietMs = modifiedAt === 0 || this.#survey === undefined ? undefined : Math.max(0, this.#survey.now - modifiedAt);
     return { path, bytes, read, quietMs };
   }
@@ -217,9 +254,4 @@ const UNSURVEYED: Pick<ProbeEvidence, 'logNow' | 'kernel' | 'orphans' | 'portHel
 
 function stuckOf({ table }: Survey, pid: number): readonly number[] {
   return familyOf(table, pid).uninterruptible;
-}
-
-/** Frames are named by letters and digits. */
-export function statusNameOf({ name }: Subject): string {
-  return `s${Buffer.from(name).toString('hex')}`;
 }

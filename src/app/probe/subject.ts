@@ -16,6 +16,8 @@ export interface Subject {
   readonly port: number;
   /** Where it listens there; '' = loopback. */
   readonly address: string;
+  /** Of the docker of its machine, name or id; '' = none, or not known. */
+  readonly container: string;
   /** On its machine; '' = where its process writes. */
   readonly logPath: string;
   readonly identity: ProcessIdentity | undefined;
@@ -24,6 +26,8 @@ export interface Subject {
   readonly statusPath: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly redact: Redact;
+  /** A launch of the run file that is over: its log stays where it was. */
+  readonly isOver: boolean;
   /** Of a run file. */
   readonly known: KnownServer | undefined;
   /** What can be said of it already, as `was not launched yet`. */
@@ -34,6 +38,8 @@ export interface KnownServer {
   readonly run: RunSpec;
   readonly server: ServerSpec;
   readonly policy: readonly PolicyRule[];
+  /** How many Aerie has made of it. */
+  readonly launches: number;
   /** Of a launch of Aerie's own. */
   readonly launch: LaunchRecord | undefined;
 }
@@ -44,11 +50,18 @@ export const UNKNOWN_SUBJECT: Omit<Subject, 'name' | 'redact'> = {
   url: '',
   port: 0,
   address: '',
+  container: '',
   logPath: '',
   identity: undefined,
   pid: 0,
   statusPath: '',
   headers: {},
+  isOver: false,
   known: undefined,
   notes: [],
 };
+
+/** Frames of a survey are named by letters and digits. */
+export function statusNameOf({ name }: Subject): string {
+  return `s${Buffer.from(name).toString('hex')}`;
+}

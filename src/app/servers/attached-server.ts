@@ -19,7 +19,7 @@ import { findServerLog } from '../../server/attach/find-log.ts';
 import { costsOfMissingLog } from '../../server/attach/missing-log.ts';
 import { whyNotItsLog } from '../../server/attach/own-log.ts';
 import { openServerLog } from '../../server/attach/read-server-log.ts';
-import type { ServerLog } from '../../server/attach/server-log.ts';
+import { nameOfLog, type ServerLog } from '../../server/attach/server-log.ts';
 import type { LogSource } from '../../server/launch/log-source.ts';
 import type { VerifiedLaunch } from '../../server/launch/verified-launch.ts';
 import { verifyLaunch } from '../../server/launch/verify-launch.ts';
@@ -110,7 +110,7 @@ export class AttachedServer {
     if (whyNot === '') return { log, source, account };
     const { process, container } = log;
     const seen = { ...(process === undefined ? {} : { process }), ...(container === undefined ? {} : { container }) };
-    const because = `${nameOf(log)} is not its log: ${whyNot}`;
+    const because = `${nameOfLog(log)} is not its log: ${whyNot}`;
     return { log: { kind: 'none', because, remedy: 'Name its own with log: in the run file.', ...seen }, source: undefined };
   }
 
@@ -137,14 +137,14 @@ export class AttachedServer {
     if (log.kind !== 'none') {
       const { lines } = account ?? { lines: 0 };
       const deleted = log.kind === 'file' && log.isDeleted ? { isDeleted: true } : {};
-      emit({ kind: 'server.log-found', subject: server.name, facts: this.#redacted({ log: nameOf(log), lines, ...deleted }) });
+      emit({ kind: 'server.log-found', subject: server.name, facts: this.#redacted({ log: nameOfLog(log), lines, ...deleted }) });
     }
     const costs = costsOfMissingLog({ log: account?.facts, kvType, poolTokens, policy: policy() });
     if (costs.length === 0) return;
     const why =
       log.kind === 'none'
         ? { because: log.because, remedy: log.remedy }
-        : { because: `${nameOf(log)} does not say all`, remedy: '' };
+        : { because: `${nameOfLog(log)} does not say all`, remedy: '' };
     emit({ kind: 'server.log-missing', subject: server.name, facts: this.#redacted({ ...why, costs: costs.join('\n') }) });
   }
 
@@ -175,17 +175,4 @@ function correct(facts: ServerFacts, { kvType, serverTokens, maxRunningRequests,
 function loggedFlags(account: Account | undefined): LaunchFlags {
   const entries = Object.entries(account?.facts.arguments ?? {}).filter(([, value]) => value !== 'None' && value !== 'False');
   return Object.fromEntries(entries.map(([name, value]) => [name.replaceAll('_', '-'), value === 'True' ? true : value]));
-}
-
-function nameOf(log: ServerLog): string {
-  switch (log.kind) {
-    case 'file':
-      return log.path;
-    case 'docker':
-      return `docker logs ${log.container.name}`;
-    case 'journal':
-      return `journalctl ${log.isOfUser ? '--user-unit' : '-u'} ${log.unit}`;
-    case 'none':
-      return 'its log';
-  }
 }

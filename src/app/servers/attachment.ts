@@ -3,10 +3,8 @@ import { AerieError } from '../../base/errors.ts';
 import type { Happening } from '../../base/events.ts';
 import { isLoopback } from '../../base/loopback.ts';
 import type { PlannedEngine } from '../../capacity/engine-launch.ts';
-import { portIn } from '../../engine/launching.ts';
 import type { Machine, Reach } from '../../machine/machine.ts';
-import { flagsOfCommand } from '../../server/attach/command-words.ts';
-import { addressOf, USUAL_PORT } from '../../server/attach/container-facts.ts';
+import { serverAddressOf } from '../../server/attach/container-facts.ts';
 import { findServerLog } from '../../server/attach/find-log.ts';
 import { noneOf } from '../../server/attach/judge-outputs.ts';
 import type { LogPlace, NoLog, ServerLog } from '../../server/attach/server-log.ts';
@@ -62,8 +60,7 @@ async function lookAtContainer(machine: Machine, word: string, engine: PlannedEn
   const log = await findServerLog(machine, { container: word });
   const { container } = log;
   if (container === undefined) return notYet(log);
-  const asked = portIn(flagsOfCommand(container.words)) ?? 0;
-  const address = addressOf(container, asked, USUAL_PORT[engine]);
+  const address = serverAddressOf(container, engine);
   if (address.kind === 'reached') return address;
   return {
     kind: 'not-yet',

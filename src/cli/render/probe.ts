@@ -122,9 +122,11 @@ function renderMachine({ name, gpus, kernel, unseen, because }: ProbedMachine): 
 }
 
 function describeProcess(process: NonNullable<EarlyServer['process']>): string {
-  const { pid, presence, ageMs, exitStatus, residentBytes, children, container, memory } = process;
+  const { pid, presence, ageMs, exitStatus, residentBytes, children, container, memory, end } = process;
   const left = exitStatus === undefined ? '' : `, exit status ${exitStatus}`;
+  if (end !== '') return end;
   if (presence === 'gone') return `pid ${pid} is gone${left}`;
+  if (pid === 0) return `in ${container}, which runs; not to be seen from here`;
   const { usedBytes, limitBytes, oomKills = 0 } = memory;
   return [
     `pid ${pid}${presence === 'zombie' ? ', a zombie' : ''}${left}`,

@@ -14,6 +14,7 @@ export function crashed(view: View): ProbeHypothesis {
   const lines = endsOf(account);
   const reasons = [
     ...when(isGone, () => readExit(last.process?.exitStatus).words),
+    ...about(last.process?.end, ({ says }) => says),
     ...when(last.process?.presence === 'zombie', () => 'it is a zombie: its parent has not asked how it ended'),
     ...lines,
     ...kernel

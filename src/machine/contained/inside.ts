@@ -80,14 +80,20 @@ export function combineLooks({ client, within, insides }: Seen): ProcessLook {
     main: living.length > 0 ? 'running' : client.main,
     exitStatus: living.length > 0 ? undefined : (ended?.exitStatus ?? client.exitStatus),
     family: [...family.values(), ...living.map(memberOf)],
-    ...(living.length > 0 || ended === undefined ? {} : { end: endOf(ended) }),
+    ...(living.length > 0 || ended === undefined ? {} : { end: sayEnd(ended) }),
   };
 }
 
 /** A step may run on another node: what its client uses here says nothing about it. */
 const UNSEEN = { residentBytes: undefined, readBytes: undefined, cpuTicks: undefined, compilers: 0 } as const;
 
-function endOf({ name, exitStatus, isOutOfMemory, says }: Inside): NonNullable<ProcessLook['end']> {
+/** `says`: when it ended; '' = not known. */
+export function sayEnd({
+  name,
+  exitStatus,
+  isOutOfMemory,
+  says,
+}: Pick<Inside, 'name' | 'exitStatus' | 'isOutOfMemory' | 'says'>): NonNullable<ProcessLook['end']> {
   const status = exitStatus === undefined ? '' : ` with exit status ${exitStatus}`;
   const memory = isOutOfMemory ? ', killed for lack of memory (OOMKilled)' : '';
   return { says: `${name} ended${status}${says === '' ? '' : ` at ${says}`}${memory}`, isOutOfMemory };

@@ -37,11 +37,11 @@ export interface SurveyQuestion {
 }
 
 /** A machine's short command gives four million characters at most; logs share most of them, packed or not. */
-const HEAD_PACKED = 1_500_000;
-const HEAD_PLAIN = 700_000;
+export const HEAD_PACKED = 1_500_000;
+export const HEAD_PLAIN = 700_000;
 /** Read from the end too: a last hour of a server at work. */
-const TAIL = 1_000_000;
-const TAIL_PLAIN = 500_000;
+export const TAIL = 1_000_000;
+export const TAIL_PLAIN = 500_000;
 
 export function renderSurvey(question: SurveyQuestion): string {
   const { nonce, pids, logs, files, findsEngines, readsLogs, isWhole, waitSeconds } = question;

@@ -13,7 +13,7 @@ export type SurveyResult =
   | { readonly kind: 'unseen'; readonly because: string; readonly isAway: boolean; readonly refusal?: AerieError };
 
 export async function takeSurvey(
-  machine: Machine,
+  machine: Pick<Machine, 'run'>,
   asked: Omit<SurveyQuestion, 'nonce'>,
   { random, timeoutMs, signal }: { readonly random: Random; readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<SurveyResult> {

@@ -1,7 +1,11 @@
 /**
- * What `docker inspect` says of a container, and how its server is reached. Pure. The text comes from another program, its labels and
+ * What `docker inspect` says of a container, how its server is reached, and how it ended. Pure. The text comes from another program, its labels and
  * names from anybody: what has another shape than expected is left out.
  */
+import { portIn } from '../../engine/launching.ts';
+import { sayEnd } from '../../machine/contained/inside.ts';
+import { readEngine } from '../../machine/survey/find-engines.ts';
+import { flagsOfCommand } from './command-words.ts';
 
 export interface ContainerFacts {
   readonly id: string;
@@ -12,10 +16,11 @@ export interface ContainerFacts {
   /** Of its first process, in the host's numbers; 0 = it does not run. */
   readonly pid: number;
   readonly exitCode: number;
-  /** The kernel ended it for its memory. */
+  /** The kernel killed it for lack of memory, as docker saw it. */
   readonly isOutOfMemory: boolean;
   /** RFC 3339, as docker writes it. */
   readonly startedAt: string;
+  readonly finishedAt: string;
   /** `bridge`, `host`, `container:ID`, or the name of a network. */
   readonly network: string;
   /** In its network; '' = it has none of its own. */
@@ -52,6 +57,7 @@ export function parseInspection(text: string): ContainerFacts | undefined {
     exitCode: countOf(at('State', 'ExitCode')),
     isOutOfMemory: at('State', 'OOMKilled') === true,
     startedAt: textOf(at('State', 'StartedAt')),
+    finishedAt: textOf(at('State', 'FinishedAt')),
     network: textOf(at('HostConfig', 'NetworkMode')),
     address: addresses.map(textOf).find(isAddress) ?? '',
     ports: portsOf(objectOf(at('NetworkSettings', 'Ports'))),
@@ -96,6 +102,38 @@ export function addressOf(container: ContainerFacts, asked: number, usual: numbe
     kind: 'unknown',
     because: `container ${name} publishes no port ${wanted}, is not in the host's network, and has no address of its own`,
   };
+}
+
+/** Where its server listens: by the port of its command line, else the engine's usual one. */
+export function serverAddressOf(container: ContainerFacts, engine: keyof typeof USUAL_PORT): ContainerAddress {
+  return addressOf(container, portIn(flagsOfCommand(container.words)) ?? 0, USUAL_PORT[engine]);
+}
+
+/** Its command line or what it publishes says where its server listens. */
+export function isPortTold({ words, ports }: ContainerFacts): boolean {
+  return portIn(flagsOfCommand(words)) !== undefined || readEngine(words) !== undefined || ports.length === 1;
+}
+
+/** By its command line, else by the name of its image. */
+export function engineOfContainer({ words, image }: ContainerFacts): keyof typeof USUAL_PORT | undefined {
+  const named = /sglang/.test(image) ? 'sglang' : /vllm/.test(image) ? 'vllm' : undefined;
+  return readEngine(words)?.engine ?? named;
+}
+
+/** How it ended; undefined: it has not, or has not begun. */
+export function endOfContainer(
+  container: Pick<ContainerFacts, 'name' | 'state' | 'exitCode' | 'isOutOfMemory' | 'finishedAt'>,
+): ContainerEnd | undefined {
+  const { name, state, exitCode, isOutOfMemory, finishedAt } = container;
+  if (state !== 'exited' && state !== 'dead') return undefined;
+  const end = sayEnd({ name: `container ${name}`, exitStatus: exitCode, isOutOfMemory, says: finishedAt });
+  return { ...end, exitStatus: exitCode };
+}
+
+export interface ContainerEnd {
+  readonly says: string;
+  readonly isOutOfMemory: boolean;
+  readonly exitStatus: number;
 }
 
 /** Published on every address is published on the loopback too. */

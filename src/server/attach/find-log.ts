@@ -155,11 +155,16 @@ interface DockerReply {
   readonly remedy: string;
 }
 
+const WHY_NO_DOCKER: Readonly<Record<string, string>> = {
+  absent: 'there is no docker',
+  timeout: 'docker does not answer',
+};
+
 async function docker(machine: Asked, args: readonly string[]): Promise<DockerReply> {
   const result = await machine.run({ file: 'docker', args, timeoutMs: ASK_MS });
   if (result.kind === 'ended' && result.code === 0) return { isAnswered: true, text: result.stdout, because: '', remedy: '' };
   if (result.kind !== 'ended') {
-    const because = result.kind === 'absent' ? 'there is no docker' : `docker ended with ${result.kind}`;
+    const because = WHY_NO_DOCKER[result.kind] ?? `docker ended with ${result.kind}`;
     return { isAnswered: false, text: '', because, remedy: `Try  docker ps  on ${machine.name}.` };
   }
   const said = result.stderr.trim().split('\n').at(-1)?.slice(0, 200) ?? '';

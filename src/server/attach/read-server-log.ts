@@ -8,7 +8,7 @@ import { LogReader } from '../../diagnosis/read-log.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { LogFollower } from '../launch/follow-log.ts';
 import { type LogSource, MOST_BYTES_A_LOOK } from '../launch/log-source.ts';
-import { FROM_BEGINNING, takeDockerLines, withoutOverlap } from './docker-lines.ts';
+import { type DockerCursor, FROM_BEGINNING, takeDockerLines, withoutOverlap } from './docker-lines.ts';
 import { takeJournalEntries } from './journal-lines.ts';
 import { JsonFileLog } from './json-file-log.ts';
 import type { ServerLog } from './server-log.ts';
@@ -33,7 +33,7 @@ export async function openServerLog(machine: Asked, log: ServerLog, engine: Logg
   }
 }
 
-interface Piece {
+export interface Piece {
   readonly bytes: Uint8Array;
   /** There is more of it now. */
   readonly isCut: boolean;
@@ -80,8 +80,13 @@ const END = '.';
 /** `sh -c SCRIPT sh SINCE CONTAINER`: both streams in the order of the log. */
 const DOCKER_SCRIPT = `docker logs --timestamps --since "$1" "$2" 2>&1 | head -c ${PIECE_BYTES}; printf ${END}`;
 
-function dockerReader(machine: Pick<Machine, 'run'>, id: string): () => Promise<Piece> {
-  let cursor = FROM_BEGINNING;
+/** What comes behind the cursor, a piece each time. */
+export function dockerReader(
+  machine: Pick<Machine, 'run'>,
+  id: string,
+  from: DockerCursor = FROM_BEGINNING,
+): () => Promise<Piece> {
+  let cursor = from;
   return async () => {
     const printed = await print(machine, DOCKER_SCRIPT, [cursor.since, id]);
     const isCut = Buffer.byteLength(printed) >= PIECE_BYTES;
@@ -92,18 +97,25 @@ function dockerReader(machine: Pick<Machine, 'run'>, id: string): () => Promise<
   };
 }
 
-const JOURNAL_SCRIPT = `journalctl --quiet --no-pager --output=json --output-fields=MESSAGE "$@" 2>/dev/null | head -c ${PIECE_BYTES}; printf ${END}`;
+export const JOURNAL_WORDS = ['journalctl', '--quiet', '--no-pager', '--output=json', '--output-fields=MESSAGE'] as const;
 
-function journalReader(
-  machine: Pick<Machine, 'run'>,
-  { unit, isOfUser, invocation }: Extract<ServerLog, { kind: 'journal' }>,
-): () => Promise<Piece> {
+const JOURNAL_SCRIPT = `${JOURNAL_WORDS.join(' ')} "$@" 2>/dev/null | head -c ${PIECE_BYTES}; printf ${END}`;
+
+/** The entries of this start of a unit, as words for journalctl. */
+export function entriesOf({ unit, isOfUser, invocation }: Extract<ServerLog, { kind: 'journal' }>): readonly string[] {
   const ofUnit = [`${isOfUser ? '--user-unit' : '--unit'}=${unit}`, '--boot'];
-  const which = invocation === '' ? ofUnit : [`_SYSTEMD_INVOCATION_ID=${invocation}`];
-  let cursor = '';
+  return invocation === '' ? ofUnit : [`_SYSTEMD_INVOCATION_ID=${invocation}`];
+}
+
+export function journalReader(
+  machine: Pick<Machine, 'run'>,
+  log: Extract<ServerLog, { kind: 'journal' }>,
+  from = '',
+): () => Promise<Piece> {
+  let cursor = from;
   return async () => {
     const after = cursor === '' ? [] : [`--after-cursor=${cursor}`];
-    const printed = await print(machine, JOURNAL_SCRIPT, [...after, ...which]);
+    const printed = await print(machine, JOURNAL_SCRIPT, [...after, ...entriesOf(log)]);
     const taken = takeJournalEntries(printed, cursor);
     cursor = taken.cursor;
     return { bytes: taken.bytes, isCut: Buffer.byteLength(printed) >= PIECE_BYTES };

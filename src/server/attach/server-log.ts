@@ -1,4 +1,4 @@
-/** Where the log of a server that Aerie did not start is to be found, and what is known of whoever writes it. Types alone. */
+/** Where the log of a server that Aerie did not start is to be found, and what is known of whoever writes it. Pure. */
 import type { ContainerFacts } from './container-facts.ts';
 
 export type LogPlace =
@@ -50,3 +50,17 @@ export type ServerLog = Found &
   );
 
 export type NoLog = Extract<ServerLog, { kind: 'none' }>;
+
+/** For people: what they would open or type. */
+export function nameOfLog(log: ServerLog): string {
+  switch (log.kind) {
+    case 'file':
+      return log.path;
+    case 'docker':
+      return `docker logs ${log.container.name}`;
+    case 'journal':
+      return `journalctl ${log.isOfUser ? '--user-unit' : '-u'} ${log.unit}`;
+    case 'none':
+      return 'its log';
+  }
+}
