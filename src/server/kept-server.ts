@@ -2,27 +2,19 @@
  * Keeps one server ready for a worker: starts it (embedded) or waits for it (attached), watches it, and starts it
  * again when it dies. What happens next is decided in `server-state.ts`; this file gathers facts and acts.
  *
- * On failure: `whenReady` rejects with an AerieError that carries the last log lines; nothing here touches records.
+ * On failure: `failure` is an AerieError with the last log lines, and the state is final; nothing here touches records.
  */
 import type { AerieError } from '../base/errors.ts';
-import type { Emit } from '../base/events.ts';
-import { type FoundTemplate, NO_TEMPLATE } from '../base/prompt-template.ts';
-import type { Dialect, ServerFacts } from '../engine/dialect.ts';
-import type { Host } from '../host/host.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
 import type { Reach } from '../machine/machine.ts';
-import { type Control, type Endpoint, type Look, lookAtHealth, readFacts, wrongCertificate } from './endpoint.ts';
+import { AdmittedEndpoint, type EndpointOptions, type Renewal } from './admitted-endpoint.ts';
+import { type Endpoint, type Look, lookAtHealth, wrongCertificate } from './endpoint.ts';
 import { asAerieError, didNotStart, gaveUp } from './given-up.ts';
 import { lastLogLines } from './launch-embedded.ts';
 import type { LaunchedProcess } from './launched-process.ts';
-import { sayExactness } from './say-exactness.ts';
 import { MOST_DEATHS, nextServerState, relaunchPauseMs, type ServerObservation, type ServerState } from './server-state.ts';
 
-export interface KeptServerOptions {
-  readonly name: string;
-  readonly dialect: Dialect;
-  /** The run file's name for the model, for servers that list several. */
-  readonly model: string;
+export interface KeptServerOptions extends Omit<EndpointOptions, 'isDirect' | 'whoAnswers'> {
   /** Starts the process, or finds it again; left out where Aerie only attaches. */
   readonly launch?: () => Promise<LaunchedProcess>;
   /**
@@ -32,36 +24,15 @@ export interface KeptServerOptions {
   readonly afterDeath?: 'restart' | 'launch';
   /** The way to a server that is already there, and what the run file says of it. */
   readonly attach?: AttachedWay;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly connections: number;
   /** How long the server may be away before the worker gives up. */
   readonly patienceMs: number;
-  /** Checks what the server really is and records the launch. May throw an AerieError: then the server has failed. */
-  readonly admit: (facts: ServerFacts, baseUrl: string, template: FoundTemplate) => Admitted | Promise<Admitted>;
-  /** The chat template of its model; asked for only where this version's prompts are rendered here. Left out: there is none. */
-  readonly findTemplate?: (facts: ServerFacts, signal: AbortSignal) => Promise<FoundTemplate>;
-  /** Told each time a new endpoint is there. */
-  readonly onReady: (endpoint: Endpoint) => void;
-  readonly host: Host;
-  readonly emit: Emit;
 }
 
-export interface AttachedWay {
+export interface AttachedWay extends Partial<Pick<EndpointOptions, 'isDirect' | 'whoAnswers'>> {
   readonly written: string;
   readonly open: () => Promise<Reach>;
-  /** A way of our own leads to it, and no proxy. */
-  readonly isDirect?: boolean;
-  /** Another answer than before: another process is there, though it may say the same of itself. '' = not to be told. */
-  readonly whoAnswers?: () => Promise<string>;
   /** Why nothing is sent to it though its health is well, as its watch sees it; '' = nothing speaks against it. */
   readonly heldBack?: () => string;
-}
-
-export interface Admitted {
-  /** Id of the launch row in the ledger. */
-  readonly launch: number;
-  /** What the server is, where more is known than it says of itself. */
-  readonly facts: ServerFacts;
 }
 
 /** Between two looks at a server that is not ready: fast at first, because the embedded engine loads in a second. */
@@ -75,7 +46,7 @@ export class KeptServer {
   readonly #options: KeptServerOptions;
   readonly #ended = new AbortController();
   #state: ServerState;
-  #endpoint: Endpoint | undefined;
+  readonly #endpoint: AdmittedEndpoint;
   #process: LaunchedProcess | undefined;
   /** The way to it; undefined where it is this machine's own and cannot be lost. */
   #reach: Reach | undefined;
@@ -88,21 +59,19 @@ export class KeptServer {
   #evidence: readonly string[] = [];
   #wasReady = false;
   #wasLookedAt = false;
-  #contextTokens = 0;
-  /** What the server last said of itself. */
-  #told: ServerFacts | undefined;
-  #answering = '';
   #started = false;
 
   constructor(options: KeptServerOptions) {
     this.name = options.name;
     this.#options = options;
+    const { isDirect = false, whoAnswers } = options.attach ?? {};
+    this.#endpoint = new AdmittedEndpoint({ ...options, isDirect, ...(whoAnswers === undefined ? {} : { whoAnswers }) });
     this.#state = { kind: 'starting', sinceMs: options.host.clock.elapsed(), deaths: 0 };
   }
 
   /** The endpoint when requests may be sent now. */
   get endpoint(): Endpoint | undefined {
-    return this.#state.kind === 'ready' ? this.#endpoint : undefined;
+    return this.#state.kind === 'ready' ? this.#endpoint.current : undefined;
   }
 
   get failure(): AerieError | undefined {
@@ -116,7 +85,7 @@ export class KeptServer {
 
   /** Its context when it was last ready; 0 = not known. */
   get contextTokens(): number {
-    return this.#contextTokens;
+    return this.#endpoint.contextTokens;
   }
 
   /** The process id of a launched server, for people who look for it. */
@@ -161,11 +130,9 @@ export class KeptServer {
 
   /** What is under way there will never be answered: its connections are ended, and it is looked at anew. */
   async cut(): Promise<void> {
-    const cut = this.#endpoint;
-    if (cut === undefined || this.#isOver()) return;
+    if (this.#endpoint.current === undefined || this.#isOver()) return;
     this.suspect();
-    this.#endpoint = undefined;
-    await cut.turns.close();
+    await this.#endpoint.cut();
   }
 
   /** Nothing more is sent to it by this worker. */
@@ -187,7 +154,7 @@ export class KeptServer {
       const kind = left === 'stopped' ? 'server.stopped' : 'server.left-running';
       this.#options.emit({ kind, subject: this.name, facts: { pid: launched.pid } });
     }
-    await this.#closeClients();
+    await this.#endpoint.close();
   }
 
   /** One round = one process (or one attachment) from its start to its end. */
@@ -246,7 +213,8 @@ export class KeptServer {
   async #watch(baseUrl: string, signal: AbortSignal): Promise<void> {
     const { dialect, host, headers } = this.#options;
     const { clock } = host;
-    const control = { client: host.openHttp({ baseUrl, connections: 4, headers, isDirect: this.#isDirect }), clock, signal };
+    const isDirect = this.#options.attach?.isDirect ?? false;
+    const control = { client: host.openHttp({ baseUrl, connections: 4, headers, isDirect }), clock, signal };
     let pauseMs = LOOK_FIRST_MS;
     try {
       while (!signal.aborted && !this.#isOver()) {
@@ -259,7 +227,7 @@ export class KeptServer {
         // What it is not asked for any more, its answer does not tell.
         if (signal.aborted || this.#isOver()) break;
         if (look.isConfiguration && !this.#wasReady) throw wrongCertificate(this.name, baseUrl, look.seen);
-        if (look.ready) await this.#becomeReady(baseUrl, control);
+        if (look.ready) this.#take(await this.#endpoint.renew(control, { baseUrl, reach: this.#reach }));
         else this.#notReady(look.seen);
         this.#noteLook();
         if (this.endpoint !== undefined) continue;
@@ -267,7 +235,7 @@ export class KeptServer {
         pauseMs = Math.min(LOOK_LONGEST_MS, pauseMs * 1.5);
       }
     } finally {
-      if (this.#endpoint?.control !== control.client) await control.client.close();
+      if (this.#endpoint.current?.control !== control.client) await control.client.close();
     }
   }
 
@@ -276,52 +244,18 @@ export class KeptServer {
     return look.ready && seen !== '' ? { ...look, ready: false, seen } : look;
   }
 
-  /** Its facts are read each time: what answers now may be another process with other flags at the same address. */
-  async #becomeReady(baseUrl: string, control: Control): Promise<void> {
-    const { dialect, model: wanted, emit } = this.#options;
-    const facts = await readFacts(control, { dialect, server: this.name, model: wanted });
-    if (control.signal.aborted) return;
-    if (typeof facts === 'string') return this.#notReady(facts);
-    const answering = (await this.#options.attach?.whoAnswers?.()) ?? '';
-    if (control.signal.aborted) return;
-    const before = this.#endpoint; // no earlier: it may be cut meanwhile
-    const isSame = before?.control === control.client && JSON.stringify(this.#told) === JSON.stringify(facts);
-    if (!isSame || answering !== this.#answering) {
-      const endpoint = await this.#admit(baseUrl, control, facts);
-      const { launch } = endpoint;
-      const { model, contextTokens } = facts;
-      const ids = sayExactness(endpoint);
-      emit({ kind: 'server.ready', subject: this.name, facts: { baseUrl, launch, model, contextTokens, ...ids } });
-    }
-    this.#answering = answering;
+  #take(renewal: Renewal): void {
+    if (renewal.kind === 'not-ready') this.#notReady(renewal.seen);
+    if (renewal.kind !== 'ready') return;
     this.#wasReady = true;
     this.#lastSeen = '';
     this.#observe({ kind: 'healthy' });
   }
 
-  async #admit(baseUrl: string, control: Control, facts: ServerFacts): Promise<Endpoint> {
-    const { dialect, host, headers, connections, findTemplate, admit, onReady } = this.#options;
-    const template = dialect.renderedTurns?.isNeeded(facts) === true ? await findTemplate?.(facts, control.signal) : undefined;
-    const { launch, facts: known } = await admit(facts, baseUrl, template ?? NO_TEMPLATE);
-    const before = this.#endpoint;
-    const isSameClient = before?.control === control.client;
-    if (!isSameClient) await this.#closeClients();
-    const turns = isSameClient ? before.turns : host.openHttp({ baseUrl, connections, headers, isDirect: this.#isDirect });
-    const reach = this.#reach;
-    const drops = reach === undefined ? {} : { drops: () => reach.drops() };
-    const shared = { server: this.name, dialect, facts: known, launch, turns, control: control.client, ...drops };
-    const endpoint: Endpoint = template === undefined ? shared : { ...shared, template };
-    this.#endpoint = endpoint;
-    this.#told = facts;
-    this.#contextTokens = known.contextTokens;
-    onReady(endpoint);
-    return endpoint;
-  }
-
   async #died(launched: LaunchedProcess): Promise<void> {
     const how = await launched.exited;
     this.#process = undefined;
-    await this.#closeClients();
+    await this.#endpoint.close();
     this.#options.emit({ kind: 'server.lost', subject: this.name, facts: { pid: launched.pid, how } });
     this.#evidence = await lastLogLines(launched.logPath, 5);
     if (!this.#wasReady && !this.#launchDecides) throw didNotStart(this.name, how, { ...launched, evidence: this.#evidence });
@@ -358,10 +292,6 @@ export class KeptServer {
   /** A launch is waited for as long as it makes progress. */
   #waitsAtMost(): { readonly patienceMs?: number } {
     return this.#launchDecides ? {} : { patienceMs: this.#options.patienceMs };
-  }
-
-  get #isDirect(): boolean {
-    return this.#options.attach?.isDirect ?? false;
   }
 
   get #launchDecides(): boolean {
@@ -401,12 +331,5 @@ export class KeptServer {
 
   #isOver(): boolean {
     return this.#state.kind === 'failed' || this.#state.kind === 'stopped';
-  }
-
-  async #closeClients(): Promise<void> {
-    const endpoint = this.#endpoint;
-    this.#endpoint = undefined;
-    await endpoint?.turns.close();
-    await endpoint?.control.close();
   }
 }
