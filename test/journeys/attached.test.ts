@@ -193,10 +193,11 @@ test('a proxy that keeps the metrics to itself costs facts, not the run; with a 
 });
 
 test('several endpoints: the slow one gets less, one that dies and comes back costs nothing', async () => {
-  const fast = await startLookalike({ scenario: { latency: { kind: 'fixed', ms: 20 } } });
-  const slow = await startLookalike({ scenario: { latency: { kind: 'fixed', ms: 400 } } });
+  // The run lasts longer than a busy machine needs to start the dying one again.
+  const fast = await startLookalike({ scenario: { latency: { kind: 'fixed', ms: 100 } } });
+  const slow = await startLookalike({ scenario: { latency: { kind: 'fixed', ms: 800 } } });
   const faults = [{ when: { request: 10 }, do: 'die' }];
-  const dying = await startLookalike({ scenario: { latency: { kind: 'fixed', ms: 20 }, faults } });
+  const dying = await startLookalike({ scenario: { latency: { kind: 'fixed', ms: 100 }, faults } });
   const at = (engine: string, name: string, { engine: { baseUrl } }: typeof fast) => ({ engine, name, attach: baseUrl });
   const project = attachedProject([at('vllm', 'fast', fast), at('sglang', 'slow', slow), at('vllm', 'dying', dying)], {
     ...{ model: 'lookalike', 'in-flight': 6 },
