@@ -9,7 +9,7 @@ import { setMaxListeners } from 'node:events';
 import { isatty } from 'node:tty';
 import type { OperationContext } from '../app/context.ts';
 import { closeMachines } from '../app/servers/opened-machines.ts';
-import { AerieError, bug } from '../base/errors.ts';
+import { AerieError, bug, systemCodeOf } from '../base/errors.ts';
 import type { CliContext } from './cli-context.ts';
 import { renderErrorJson } from './render/error-json.ts';
 import { renderBugText, renderErrorText } from './render/error-text.ts';
@@ -67,7 +67,10 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
     terminal.say(`The terminal has closed${finishes ? `: ${interrupted}` : ''}.`);
     drain.abort('SIGHUP');
   };
+  /** Whoever read what is given piece by piece has enough. */
+  const onLost = (thrown: unknown) => performed.render === undefined && drain.abort(systemCodeOf(thrown));
   node.on('SIGINT', onInterrupt).on('SIGTERM', onTerminate).on('SIGHUP', onHangUp);
+  node.stdout.on('error', onLost);
   let host: OperationContext['host'] | undefined;
   try {
     host = await cli.makeHost();
@@ -88,6 +91,7 @@ export async function perform<T>(cli: CliContext, performed: Performed<T>): Prom
     tellError(node, json, error);
   } finally {
     node.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate).off('SIGHUP', onHangUp);
+    node.stdout.off('error', onLost);
     if (host !== undefined) await closeMachines(host);
     clearTimeout(hardStop);
   }

@@ -4,16 +4,29 @@
  * JSON document where --json was asked for.
  */
 import { ExitCode, run } from '@stricli/core';
-import { AerieError, bug } from '../base/errors.ts';
+import { AerieError, bug, systemCodeOf } from '../base/errors.ts';
 import { application, isCommand } from './application.ts';
 import type { CliContext, MakeHost } from './cli-context.ts';
+import { explainLostAnswer } from './lost-answer.ts';
 import { renderErrorJson } from './render/error-json.ts';
 
 export async function runCli(process: NodeJS.Process, makeHost: MakeHost): Promise<void> {
-  // A closed pipe or a terminal that went away must not kill a run: the run folder has everything.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const args = process.argv.slice(2);
   const wantsJson = args.includes('--json');
+  // A closed pipe or a terminal that went away must not kill a run: the run folder has everything.
+  process.stderr.on('error', () => undefined);
+  let hasSaid = false; // each write may fail anew
+  process.stdout.on('error', (thrown) => {
+    if (hasSaid) return;
+    const lost = explainLostAnswer(systemCodeOf(thrown), process.stdout.isTTY);
+    // Of a run the exit code says how the run ended; its folder has what stdout has not.
+    if (lost === undefined || (args[0] === 'run' && !wantsJson)) return;
+    hasSaid = true;
+    process.exitCode ||= lost.exitCode;
+    void import('./render/error-text.ts').then(({ renderErrorText }) =>
+      process.stderr.write(renderErrorText(lost, process.stderr.isTTY)),
+    );
+  });
   const said: string[] = [];
   const stderr = {
     write: (text: string) => {

@@ -61,7 +61,7 @@ async function tell(input: ServerLogsInput, context: OperationContext, wanted: L
       shown.bytes += read.bytes.length;
       shown.keptBytes += log.kept === undefined ? 0 : read.bytes.length;
       shown.lines += linesIn(read.bytes);
-      if (offset < read.size) continue;
+      if (offset < read.size && !context.drain.aborted) continue;
     }
     if (input.follow !== true || log.kept !== undefined || context.drain.aborted) break;
     await context.host.clock.sleep(LOOK_EVERY_MS, context.drain);
