@@ -227,6 +227,9 @@ export class KeptServer {
         // What it is not asked for any more, its answer does not tell.
         if (signal.aborted || this.#isOver()) break;
         if (look.isConfiguration && !this.#wasReady) throw wrongCertificate(this.name, baseUrl, look.seen);
+        // Its machine forwards nothing to it: what was seen is no word of the server.
+        const refused = look.ready ? undefined : this.#reach?.refusal();
+        if (refused !== undefined) throw refused;
         if (look.ready) this.#take(await this.#endpoint.renew(control, { baseUrl, reach: this.#reach }));
         else this.#notReady(look.seen);
         this.#noteLook();
