@@ -8,7 +8,7 @@ import type { AerieError } from '../base/errors.ts';
 import { openTimeLimit } from '../host/time-limit.ts';
 import type { Reach } from '../machine/machine.ts';
 import { AdmittedEndpoint, type EndpointOptions, type Renewal } from './admitted-endpoint.ts';
-import { type Endpoint, type Look, lookAtHealth, wrongCertificate } from './endpoint.ts';
+import { type Control, type Endpoint, type Look, lookAtHealth, wrongCertificate } from './endpoint.ts';
 import { asAerieError, didNotStart, gaveUp } from './given-up.ts';
 import { lastLogLines } from './launch-embedded.ts';
 import type { LaunchedProcess } from './launched-process.ts';
@@ -211,7 +211,7 @@ export class KeptServer {
 
   /** Looks until the signal says that the process is over; only a server that is not ready is looked at. */
   async #watch(baseUrl: string, signal: AbortSignal): Promise<void> {
-    const { dialect, host, headers } = this.#options;
+    const { host, headers } = this.#options;
     const { clock } = host;
     const isDirect = this.#options.attach?.isDirect ?? false;
     const control = { client: host.openHttp({ baseUrl, connections: 4, headers, isDirect }), clock, signal };
@@ -223,15 +223,8 @@ export class KeptServer {
           pauseMs = LOOK_FIRST_MS;
           continue;
         }
-        const look = this.#unlessHeldBack(await lookAtHealth(control, dialect, this.name));
-        // What it is not asked for any more, its answer does not tell.
+        await this.#look(baseUrl, control);
         if (signal.aborted || this.#isOver()) break;
-        if (look.isConfiguration && !this.#wasReady) throw wrongCertificate(this.name, baseUrl, look.seen);
-        // Its machine forwards nothing to it: what was seen is no word of the server.
-        const refused = look.ready ? undefined : this.#reach?.refusal();
-        if (refused !== undefined) throw refused;
-        if (look.ready) this.#take(await this.#endpoint.renew(control, { baseUrl, reach: this.#reach }));
-        else this.#notReady(look.seen);
         this.#noteLook();
         if (this.endpoint !== undefined) continue;
         await clock.sleep(pauseMs, signal);
@@ -240,6 +233,18 @@ export class KeptServer {
     } finally {
       if (this.#endpoint.current?.control !== control.client) await control.client.close();
     }
+  }
+
+  async #look(baseUrl: string, control: Control): Promise<void> {
+    const look = this.#unlessHeldBack(await lookAtHealth(control, this.#options.dialect, this.name));
+    // What it is not asked for any more, its answer does not tell.
+    if (control.signal.aborted || this.#isOver()) return;
+    if (look.ready) return this.#take(await this.#endpoint.renew(control, { baseUrl, reach: this.#reach }));
+    if (look.isConfiguration && !this.#wasReady) throw wrongCertificate(this.name, baseUrl, look.seen);
+    // Its machine forwards nothing to it: what was seen is no word of the server.
+    const refused = this.#reach?.refusal();
+    if (refused !== undefined) throw refused;
+    this.#notReady(look.seen);
   }
 
   #unlessHeldBack(look: Look): Look {

@@ -18,7 +18,8 @@ export class VerdictTeller {
   #phase = '';
   #tenth = -1;
   #verdict = '';
-  #isIll = false;
+  /** The last that was told. */
+  #isToldIll = false;
   #wasWell = false;
 
   constructor(options: TellOptions) {
@@ -30,12 +31,13 @@ export class VerdictTeller {
     const key = `${verdict.state} ${verdict.cause}`;
     if (key === this.#verdict) return;
     const isIll = this.#isIllNow(verdict);
-    const wasIll = this.#isIll;
-    if (wasIll && !isIll && verdict.state !== 'initializing' && this.#options.isBack?.() === false) return;
+    const isStarting = verdict.state === 'initializing';
+    if (this.#isToldIll && !isIll && !isStarting && this.#options.isBack?.() === false) return;
     this.#verdict = key;
-    this.#isIll = isIll || (wasIll && verdict.state === 'initializing'); // it comes back, and is not back yet
-    if (!isIll && verdict.state !== 'initializing') this.#wasWell = true;
-    if ((isIll || wasIll) && verdict.state !== 'initializing') this.#tellVerdict(verdict);
+    if (isStarting) return; // its phases are told; one that was ill comes back, and is not back yet
+    if (!isIll) this.#wasWell = true;
+    if (isIll || this.#isToldIll) this.#tellVerdict(verdict);
+    this.#isToldIll = isIll;
   }
 
   /** One that has never been there is waited for, and not over. */
