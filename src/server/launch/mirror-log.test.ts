@@ -18,16 +18,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { elsewhere, followMirrored } from '../../../test/support/mirrored-log.ts';
 import { onSmallDisk, whyNoSmallDisk } from '../../../test/support/tmpfs.ts';
 import { AerieError } from '../../base/errors.ts';
-import { nodeHost } from '../../host/node-host.ts';
-import { localMachine } from '../../machine/local/local-machine.ts';
 import type { Machine } from '../../machine/machine.ts';
-import { LogFollower } from './follow-log.ts';
-import { LogMirror } from './mirror-log.ts';
+import type { LogFollower } from './follow-log.ts';
 import { findMirror } from './mirror-place.ts';
-
-const elsewhere: Machine = { ...localMachine(nodeHost()), isHere: false, name: 'gpu-box' };
 
 interface Bench {
   /** The run folder. */
@@ -52,8 +48,7 @@ function bench(): Bench {
     ...{ folder, there, here: join(folder, 'logs', 's.log'), said },
     watch(launch = 1, machine = elsewhere) {
       const onTrouble = (sentence: string) => void said.push(sentence);
-      const mirror = new LogMirror({ machine, logPath: there, folder, server: 's', launch, onTrouble });
-      return new LogFollower(machine, there, 'sglang', mirror);
+      return followMirrored({ machine, logPath: there, folder, launch, onTrouble });
     },
     read: (name) => readFileSync(join(folder, 'logs', name), 'latin1'),
   };
@@ -149,14 +144,10 @@ test.each([
 });
 
 test('over ssh to this machine, into the same file, nothing is mirrored and nothing is moved', async () => {
-  const { folder, here, said } = bench();
+  const { folder, here } = bench();
   mkdirSync(join(folder, 'logs'), { recursive: true });
   writeFileSync(here, 'written by the server');
-  const mirror = new LogMirror({
-    ...{ machine: elsewhere, logPath: here, folder, server: 's', launch: 2 },
-    onTrouble: (sentence) => void said.push(sentence),
-  });
-  await new LogFollower(elsewhere, here, 'sglang', mirror).readOn();
+  await followMirrored({ logPath: here, folder, launch: 2 }).readOn();
   expect(readdirSync(join(folder, 'logs'))).toEqual(['s.log']);
   expect(readFileSync(here, 'utf8')).toBe('written by the server');
 });

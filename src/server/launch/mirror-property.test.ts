@@ -16,15 +16,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { followMirrored } from '../../../test/support/mirrored-log.ts';
 import { runs } from '../../../test/support/property-runs.ts';
-import { nodeHost } from '../../host/node-host.ts';
-import { localMachine } from '../../machine/local/local-machine.ts';
-import type { Machine } from '../../machine/machine.ts';
-import { LogFollower } from './follow-log.ts';
-import { LogMirror } from './mirror-log.ts';
 import { findMirror } from './mirror-place.ts';
-
-const elsewhere: Machine = { ...localMachine(nodeHost()), isHere: false, name: 'gpu-box' };
 
 type Step =
   | { readonly do: 'append'; readonly bytes: Uint8Array }
@@ -72,17 +66,7 @@ async function play(root: string, steps: readonly Step[]): Promise<void> {
   let launch = 1;
   let text = Buffer.alloc(0);
   const ended: Buffer[] = [];
-  const open = () => {
-    const mirror = new LogMirror({
-      machine: elsewhere,
-      logPath: there,
-      folder: root,
-      server: 's',
-      launch,
-      onTrouble: () => undefined,
-    });
-    return new LogFollower(elsewhere, there, 'sglang', mirror);
-  };
+  const open = () => followMirrored({ logPath: there, folder: root, launch });
   const unblock = () => {
     if (!isBlocked) return;
     isBlocked = false;
