@@ -1,12 +1,15 @@
 /** `aerie server stop`: ends the launches of a run file, whoever watched them, and waits until the memory of the GPUs is free. */
 import { join } from 'node:path';
+import { AerieError } from '../../base/errors.ts';
 import type { Event, Happening } from '../../base/events.ts';
 import { openRunLog } from '../../observe/run-log.ts';
+import type { RunSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
 import { policyInForce } from '../policy-in-force.ts';
-import { openRunFolder } from '../run-folder.ts';
+import { type HeldFolder, openRunFolder } from '../run-folder.ts';
 import { openIdleLauncher } from '../servers/idle-launcher.ts';
+import { workerOf } from '../worker-of.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 
 export interface ServerStopReport {
@@ -29,23 +32,54 @@ export interface StoppedServer {
 export async function runServerStop(input: ServerInput, context: OperationContext): Promise<ServerStopReport> {
   const { run } = await findRun(input.run);
   const servers = chooseServers(run, input);
-  const { ledger, close } = await openRunFolder(run, context.host);
-  const log = openRunLog(join(run.folder, 'logs', 'aerie.log'));
-  const emit = (happening: Happening) => {
-    for (const event of ledger.emit([happening]) satisfies readonly Event[]) {
-      log.write(event);
-      context.onEvent(event);
-    }
-  };
+  const folder = await openWherePossible(run, context);
+  const { emit, close } =
+    folder === undefined ? { emit: sayOnly(context), close: () => undefined } : recorder(run, folder, context);
+  const policy = () => (folder === undefined ? run.policy : policyInForce(run, folder.ledger));
   try {
     const stopped: StoppedServer[] = [];
     for (const server of servers) {
-      const launcher = await openIdleLauncher({ run, server, context, emit, policy: () => policyInForce(run, ledger) });
-      stopped.push({ name: server.name, ...(await launcher.stop()) });
+      const launcher = await openIdleLauncher({ run, server, context, emit, policy, isUnrecorded: folder === undefined });
+      const { says, ...outcome } = await launcher.stop();
+      const unrecorded = folder === undefined && outcome.pid > 0 ? [UNRECORDED] : [];
+      stopped.push({ name: server.name, ...outcome, says: [...says, ...unrecorded] });
     }
     return { run: run.name, servers: stopped, isClean: stopped.every(({ isGone, isMemoryFree }) => isGone && isMemoryFree) };
   } finally {
-    log.close();
     close();
   }
+}
+
+const UNRECORDED =
+  'The disk of the run folder is full, so nothing says that it was stopped. Free space; the next start will take this end for a death.';
+
+/** undefined: the disk is full and nobody works there. A server that costs money is ended all the same; its book needs only to be read. */
+async function openWherePossible(run: RunSpec, { host }: OperationContext): Promise<HeldFolder | undefined> {
+  try {
+    return await openRunFolder(run, host);
+  } catch (thrown) {
+    const isFull = thrown instanceof AerieError && thrown.code === 'disk.full';
+    if (!isFull || (await workerOf(run.folder)) !== undefined) throw thrown;
+    return undefined;
+  }
+}
+
+function recorder(run: RunSpec, { ledger, close }: HeldFolder, { onEvent }: OperationContext) {
+  const log = openRunLog(join(run.folder, 'logs', 'aerie.log'));
+  return {
+    emit(happening: Happening) {
+      for (const event of ledger.emit([happening]) satisfies readonly Event[]) {
+        log.write(event);
+        onEvent(event);
+      }
+    },
+    close() {
+      log.close();
+      close();
+    },
+  };
+}
+
+function sayOnly({ onEvent, host }: OperationContext) {
+  return (happening: Happening) => onEvent({ ...happening, n: 0, at: host.clock.now() });
 }

@@ -13,12 +13,14 @@ export interface IdleLauncherOptions {
   readonly context: OperationContext;
   readonly emit: (happening: Happening) => void;
   readonly policy: () => readonly PolicyRule[];
+  readonly isUnrecorded?: boolean;
 }
 
-export async function openIdleLauncher({ run, server, context, emit, policy }: IdleLauncherOptions): Promise<EngineLauncher> {
+export async function openIdleLauncher(options: IdleLauncherOptions): Promise<EngineLauncher> {
+  const { run, server, context } = options;
   const machine = machineOf(server, context);
   return openLauncher({
-    ...{ run, server, machine, context, emit, policy, signal: context.abort },
+    ...{ ...options, machine, signal: context.abort },
     basis: await obtainBasis(run, server, machine, { ...context, onNote: () => undefined }),
     isIdle: true,
     asked: () => ({ inFlight: 0, answered: 0 }),

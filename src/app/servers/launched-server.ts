@@ -12,7 +12,7 @@ import { type LaunchFlags, SGLANG_LINE, VLLM_LINE, wordsOf } from '../../engine/
 import type { Host } from '../../host/host.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { EngineLauncher } from '../../server/launch/engine-launcher.ts';
-import { type LaunchRecord, openBook } from '../../server/launch/launch-book.ts';
+import { type LaunchRecord, openBook, withoutWriting } from '../../server/launch/launch-book.ts';
 import type { LauncherOptions } from '../../server/launch/launcher-options.ts';
 import { LOOPBACK } from '../../server/launch/loopback.ts';
 import { LogMirror } from '../../server/launch/mirror-log.ts';
@@ -45,6 +45,8 @@ export interface LaunchedServerOptions {
   readonly killHolder?: number;
   /** It starts nothing, and needs no secret: it ends a launch, or changes what the next one will be. */
   readonly isIdle?: boolean;
+  /** The disk takes nothing more: the book is read and not written. */
+  readonly isUnrecorded?: boolean;
 }
 
 export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
@@ -53,6 +55,7 @@ export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
   const { values, told, secrets } = launchEnvironment(server, host.env, options.isIdle !== true);
   const redact = openRedactor(secrets);
   const outer = outerMachineOf(server, context);
+  const shelf = openBook(run.serverFolder, server.name, NOTHING_KEPT, redact);
   const emit: LauncherOptions['emit'] = ({ facts, ...happening }) =>
     options.emit({
       ...happening,
@@ -63,7 +66,7 @@ export function openLauncher(options: LaunchedServerOptions): EngineLauncher {
   const longest = Math.max(...run.partitions.map(({ ask }) => ask.sampling.maxTokens));
   return new EngineLauncher({
     ...{ name: server.name, engine: basis.engine, dialect: dialectOf(server.engine), machine, host, emit, signal, asked, policy },
-    shelf: openBook(run.serverFolder, server.name, NOTHING_KEPT, redact),
+    shelf: options.isUnrecorded === true ? withoutWriting(shelf) : shelf,
     place: placeOf(run, server),
     paths: () => launchPaths(run, server, machine),
     ...{ given: server.flags, env: told, values, headers: {}, patienceMs: run.patienceMs },

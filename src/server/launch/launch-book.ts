@@ -122,6 +122,11 @@ export function openBook(folder: string, server: string, empty: KeptChanges, red
   };
 }
 
+/** Read, and never written: for who ends a launch where the disk takes nothing more. */
+export function withoutWriting(shelf: BookShelf): BookShelf {
+  return { ...shelf, write: () => Promise.resolve(), change: () => Promise.resolve() };
+}
+
 /** The readings of a night at work belong to the log. */
 function withoutSamples(one: LaunchTry): LaunchTry {
   return { ...one, verdict: { ...one.verdict, facts: { ...one.verdict.facts, samples: [] } } };
