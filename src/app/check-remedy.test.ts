@@ -30,6 +30,16 @@ describe('checkRemedy', () => {
     expect(checkRemedy(to(0.88), logOf('0.93', '/models/our-own'))).toBeUndefined();
   });
 
+  it('tries no flag whose value is left to the person', () => {
+    const without = (flag: string) => checkRemedy({ text: 'Less of it.', flag, value: '' }, logOf('0.93'));
+    expect(['--hicache-size', '--mem-fraction-static', '--kv-cache-dtype'].map(without)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(without('--disable-cuda-graph')).toMatch(/^By the log’s own figures/);
+  });
+
   it('says nothing where the remedy is no flag, or the log has no figures', () => {
     expect(checkRemedy({ text: 'Free the GPU.', flag: '', value: '' }, logOf('0.93'))).toBeUndefined();
     expect(checkRemedy(to(0.88), new LogFactsReader().read())).toBeUndefined();

@@ -4,13 +4,15 @@
  */
 
 import { formatCount } from '../base/units.ts';
+import type { PlannedEngine } from '../capacity/engine-launch.ts';
 import { describeGpu } from '../capacity/gpus.ts';
 import { findKnownModel, type KnownModel } from '../capacity/known-models.ts';
-import { planLaunch } from '../capacity/plan-launch.ts';
+import { FLAG_TABLES, planLaunch } from '../capacity/plan-launch.ts';
 import type { Prediction } from '../capacity/prediction.ts';
 import { readModelConfig } from '../capacity/read-model-config.ts';
 import type { LogFacts } from '../diagnosis/log-facts.ts';
 import type { Remedy } from '../diagnosis/verdict.ts';
+import { parseFlagWords } from '../engine/launch-flags.ts';
 import { modelOf, observeLog, wordsOfLog } from './plan/observe.ts';
 
 /** GiB of a card that are gone before the weights: context, kernels, communication (1.2 to 1.5 in public logs). */
@@ -22,7 +24,8 @@ export function checkRemedy({ flag, value }: Remedy, log: LogFacts): string | un
   const words = wordsOfLog(log);
   const model = findModel(log);
   if (engine === undefined || words.length === 0 || model === undefined || freeBeforeLoadGiB === undefined) return undefined;
-  if (!flag.startsWith('--')) return undefined;
+  // A flag whose value is left to the person cannot be tried.
+  if (!flag.startsWith('--') || (value === '' && takesValue(flag, engine))) return undefined;
   const gpu = describeGpu('the GPU of the log', Math.round((freeBeforeLoadGiB + BEFORE_LOAD_GIB) * 1024));
   const measured = { ...observeLog(log, 'the log'), flags: words };
   const flags = [...words, flag, ...(value === '' ? [] : [value])];
@@ -32,6 +35,10 @@ export function checkRemedy({ flag, value }: Remedy, log: LogFacts): string | un
   } catch {
     return undefined; // figures that no launch can have: the log was cut or changed
   }
+}
+
+function takesValue(flag: string, engine: PlannedEngine): boolean {
+  return parseFlagWords([flag], FLAG_TABLES[engine]).problems.length > 0;
 }
 
 /** A hub name, or a folder of that name on the machine. */
