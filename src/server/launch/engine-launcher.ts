@@ -14,27 +14,27 @@
 import { AerieError } from '../../base/errors.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
 import { portIn } from '../../engine/launching.ts';
-import type { ProcessIdentity } from '../../machine/machine.ts';
 import type { PolicyRule } from '../../spec/run.ts';
 import type { LaunchedProcess } from '../launched-process.ts';
 import { launchKey } from '../recovery/changes.ts';
-import type { Env, LaunchTry } from '../recovery/recovery.ts';
+import type { Env } from '../recovery/recovery.ts';
 import { beginLaunch } from './begin-launch.ts';
 import { sayChanged } from './book-under-rule.ts';
-import { containedOf, machineOfLaunch, refuseUnasked } from './contained-launch.ts';
+import { machineOfLaunch } from './contained-launch.ts';
 import { findFreePort } from './find-free-port.ts';
 import { findStarted, findToStop } from './find-started.ts';
-import { addressOfLaunch, findAddress, type LaunchAddress, reachLaunch } from './launch-address.ts';
+import { findAddress } from './launch-address.ts';
 import type { LaunchRecord, ServerBook } from './launch-book.ts';
-import { LaunchedEngine } from './launched-engine.ts';
+import { findLiving, type LauncherLife, noteOver } from './launch-endings.ts';
+import type { LaunchedEngine } from './launched-engine.ts';
 import type { LauncherOptions } from './launcher-options.ts';
 import { LOOPBACK } from './loopback.ts';
 import { awaitFreeMemory, describeLeft, endLaunch, lookAtMemory } from './make-room.ts';
 import { decideNext, keepAddedRule, keepRule, type Next, type Wanted, wantedOf } from './next-launch.ts';
+import { openEngine } from './open-engine.ts';
 import { refuseClosedWay } from './preflight-way.ts';
 import { runPreflight } from './run-preflight.ts';
-
-type Identify = (record: LaunchRecord) => Promise<ProcessIdentity | undefined>;
+import { tellLaunch } from './tell-launch.ts';
 
 export interface StoppedLaunch {
   /** 0 = none was running. */
@@ -73,7 +73,7 @@ export class EngineLauncher {
   async #round(): Promise<LaunchedProcess | undefined> {
     const { shelf, policyRefuses, host } = this.#options;
     const finding = { ...this.#options, clock: host.clock };
-    const found = await this.#findLiving(await shelf.read(), (record) => findStarted(finding, record));
+    const found = await findLiving(this.#life, await shelf.read(), (record) => findStarted(finding, record));
     const wanted = wantedOf(this.#options, found);
     policyRefuses(wanted.flags);
     if (found.current !== undefined) {
@@ -99,7 +99,8 @@ export class EngineLauncher {
     const started = await beginLaunch({
       ...this.#options,
       ...{ place, flags, port, env, values, book: { ...book, baseline } },
-      onStarting: (starting) => this.#tell('launch.starting', starting, { line: starting.line, log: starting.logPath }),
+      onStarting: (starting) =>
+        tellLaunch(this.#options, 'launch.starting', starting, { line: starting.line, log: starting.logPath }),
       clock: this.#options.host.clock,
     }).catch((thrown: unknown) => {
       if (!isAway(thrown)) throw thrown;
@@ -107,7 +108,11 @@ export class EngineLauncher {
     });
     if (started === undefined) return undefined;
     const { book: begun, record } = started;
-    this.#tell('launch.started', record, { pid: record.identity?.pid ?? 0, port: record.port, log: record.logPath });
+    tellLaunch(this.#options, 'launch.started', record, {
+      pid: record.identity?.pid ?? 0,
+      port: record.port,
+      log: record.logPath,
+    });
     return this.#watch(begun, record);
   }
 
@@ -130,11 +135,11 @@ export class EngineLauncher {
   /** Ends the launch that the book knows, whoever watched it. */
   async stop(): Promise<StoppedLaunch> {
     const { shelf, machine } = this.#options;
-    const book = await this.#findLiving(await shelf.read(), (record) => findToStop(machine, record));
+    const book = await findLiving(this.#life, await shelf.read(), (record) => findToStop(machine, record));
     const record = book.current;
     if (record === undefined) return { pid: 0, says: [], isGone: true, isMemoryFree: true };
     const report = await endLaunch(this.#options, record);
-    this.#tell('launch.ended', record, { how: 'stopped by a person' });
+    tellLaunch(this.#options, 'launch.ended', record, { how: 'stopped by a person' });
     const { current: _, ...without } = book;
     await shelf.write({ ...without, isPending: false });
     const inside = { ...this.#options, machine: machineOfLaunch(machine, record) };
@@ -159,41 +164,18 @@ export class EngineLauncher {
     });
   }
 
-  /** The book without a launch that is not there any more; one that died while nobody watched is judged first. */
-  async #findLiving(before: ServerBook, identify: Identify): Promise<ServerBook> {
-    const { machine, shelf } = this.#options;
-    const book = await this.#endLeftover(before);
-    const record = book.current;
-    if (record === undefined) return book;
-    const identity = await identify(record);
-    if (identity === undefined) {
-      const { current: _, ...without } = book;
-      await shelf.write(without);
-      return without;
-    }
-    const known = { ...record, identity };
-    const look = await machineOfLaunch(machine, known).look(identity, known);
-    refuseUnasked(this.#options.name, known, look);
-    if (look.main === 'running') return { ...book, current: known };
-    const judged = await this.#judgeDead(known);
-    return await this.#noteOver({ ...book, current: known }, known, judged);
-  }
-
-  async #judgeDead(record: LaunchRecord): Promise<LiveVerdict> {
-    const engine = await this.#open(record, async () => undefined, await addressOfLaunch(this.#options.machine, record));
-    const verdict = await engine.watch.look();
-    await engine.leave();
-    return verdict;
-  }
-
   async #adopt(book: ServerBook, record: LaunchRecord, wanted: Wanted): Promise<LaunchedProcess | undefined> {
     const { engine, shelf } = this.#options;
     if (launchKey(engine, record.flags, record.env) === launchKey(engine, wanted.flags, wanted.env)) {
       await shelf.write(book);
-      this.#tell('launch.adopted', record, { pid: record.identity?.pid ?? 0, port: record.port, log: record.logPath });
+      tellLaunch(this.#options, 'launch.adopted', record, {
+        pid: record.identity?.pid ?? 0,
+        port: record.port,
+        log: record.logPath,
+      });
       return this.#watch(book, record);
     }
-    this.#tell('launch.ended', record, { how: sayChanged(record, wanted.byRule) });
+    tellLaunch(this.#options, 'launch.ended', record, { how: sayChanged(record, wanted.byRule) });
     await endLaunch(this.#options, record);
     const { current: _, ...without } = book;
     await shelf.write(without);
@@ -208,66 +190,15 @@ export class EngineLauncher {
     });
     const over = async (verdict: LiveVerdict) => {
       const latest = await this.#options.shelf.read();
-      await this.#noteOver({ ...book, ...latest }, latest.current ?? record, verdict);
+      await noteOver(this.#life, { ...book, ...latest }, { record: latest.current ?? record, verdict });
     };
-    const engine = await this.#open(record, over, address);
+    const engine = await openEngine(this.#options, record, { address, onOver: over });
     this.#engine = engine;
     return engine;
   }
 
-  async #open(
-    record: LaunchRecord,
-    onOver: (verdict: LiveVerdict) => Promise<void>,
-    address: LaunchAddress,
-  ): Promise<LaunchedEngine> {
-    const { name, emit, dialect, host, headers, asked, checkRemedy, mirrorOf } = this.#options;
-    const contained = containedOf(this.#options.machine, record);
-    const machine = contained ?? this.#options.machine;
-    const keepLog = contained === undefined ? {} : { keepLog: () => contained.keepLog(record) };
-    const mirror = mirrorOf?.(record);
-    const reach = await reachLaunch(machine, record, address);
-    const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2, headers });
-    const remedies = checkRemedy === undefined ? {} : { checkRemedy };
-    return new LaunchedEngine({
-      name,
-      emit,
-      machine,
-      dialect,
-      control,
-      reach,
-      clock: host.clock,
-      launch: record,
-      asked,
-      onOver,
-      ...remedies,
-      ...keepLog,
-      ...(mirror === undefined ? {} : { mirror }),
-    });
-  }
-
-  /** First on disk that it is over and why, then what is left of it is stopped. */
-  async #noteOver(book: ServerBook, record: LaunchRecord, verdict: LiveVerdict): Promise<ServerBook> {
-    const { shelf, host, asked } = this.#options;
-    const { current: _, ...without } = book;
-    const { flags, env, readyAt, answered } = record;
-    const over: LaunchTry = {
-      ...{ flags, env, verdict, readyAt, wasReady: readyAt !== undefined, endedAt: host.clock.now() },
-      answered: answered + asked().answered - this.#answeredBefore,
-    };
-    const after: ServerBook = { ...without, leftover: record, tries: [...book.tries, over], isPending: true };
-    await shelf.write(after);
-    this.#tell('launch.ended', record, { how: `${verdict.state}: ${verdict.title}` });
-    return await this.#endLeftover(after);
-  }
-
-  /** Ends what is left of a launch that is over, also one that an Aerie which died had judged. */
-  async #endLeftover(book: ServerBook): Promise<ServerBook> {
-    const { leftover, ...without } = book;
-    if (leftover === undefined) return book;
-    const report = await endLaunch(this.#options, leftover);
-    if (report?.isStopped === false) return book;
-    await this.#options.shelf.write(without);
-    return without;
+  get #life(): LauncherLife {
+    return { options: this.#options, answeredBefore: this.#answeredBefore };
   }
 
   #valuesOf(env: Env): Env {
@@ -275,20 +206,6 @@ export class EngineLauncher {
       ...env,
       ...Object.fromEntries(Object.entries(this.#options.values).filter(([name]) => env[name]?.startsWith('$') === true)),
     };
-  }
-
-  /** A path of another machine says so. */
-  #placeOf({ log }: Readonly<Record<string, string | number>>): Readonly<Record<string, string>> {
-    const { machine } = this.#options;
-    return log === undefined || machine.isHere ? {} : { log: `${machine.name}:${log}` };
-  }
-
-  #tell(
-    kind: 'launch.starting' | 'launch.started' | 'launch.adopted' | 'launch.ended',
-    record: LaunchRecord,
-    facts: Readonly<Record<string, string | number>>,
-  ): void {
-    this.#options.emit({ kind, subject: this.#options.name, facts: { launch: record.n, ...facts, ...this.#placeOf(facts) } });
   }
 }
 
