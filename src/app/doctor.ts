@@ -13,11 +13,12 @@ import { proxyFor } from '../host/proxy-for.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { type DoctorCheck, fails, ok } from './doctor/finding.ts';
-import { judgeMemory, judgeNode, judgeOpenFiles, type Needs } from './doctor/judge.ts';
+import { judgeMemory, judgeNode, judgeOpenFiles } from './doctor/judge.ts';
 import { judgeProxy } from './doctor/judge-proxy.ts';
 import { checkDisk } from './doctor/measure-disk.ts';
 import { checkEnginePackage, checkModel, checkPip } from './doctor/measure-engine.ts';
 import { checkAttached, checkLaunches } from './doctor/measure-launches.ts';
+import { needsOf, openFileLimit } from './doctor/open-files.ts';
 import { findRun } from './find-run.ts';
 
 export interface DoctorInput {
@@ -75,33 +76,11 @@ async function findTarget(target: string): Promise<{ folder: string; run: RunSpe
   }
 }
 
-function needsOf(run: RunSpec | undefined): Needs {
-  if (run === undefined) return { inFlight: 0, servers: 0, partitions: 0, budgetTokens: 0, embedded: false };
-  return {
-    inFlight: run.isInFlightAuto ? 0 : run.inFlight,
-    servers: run.servers.length,
-    partitions: run.partitions.length,
-    budgetTokens: run.partitions.reduce((sum, { budget }) => sum + budget, 0),
-    embedded: run.servers.some(({ engine, attach }) => engine === 'embedded' && attach === undefined),
-  };
-}
-
 /** In a container its own limit counts. */
 function memoryOf(): { totalBytes: number; freeBytes: number } {
   const limit = process.constrainedMemory();
   const totalBytes = limit > 0 && limit < totalmem() ? limit : totalmem();
   return { totalBytes, freeBytes: Math.min(freemem(), totalBytes) };
-}
-
-/** What the system allows this process (node has raised it to the hard limit at its start); infinite where it does not say. */
-function openFileLimit(): number {
-  const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }; // the types lack it
-  const before = report.excludeNetwork;
-  report.excludeNetwork = true; // else every open socket's name is looked up
-  const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: number | 'unlimited' } } };
-  report.excludeNetwork = before;
-  const soft = userLimits?.open_files?.soft;
-  return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY;
 }
 
 /** Of each server that is already there at an address. */

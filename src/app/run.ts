@@ -12,6 +12,7 @@ import type { RunSpec } from '../spec/run.ts';
 import { readBenchmarks } from './check.ts';
 import type { OperationContext } from './context.ts';
 import { describeSampling } from './describe-sampling.ts';
+import { warnOfOpenFiles } from './doctor/open-files.ts';
 import { findRun } from './find-run.ts';
 import { type PartitionReport, reportPartitions } from './partition-report.ts';
 import { withdrawBroken } from './policy/apply-rule.ts';
@@ -142,6 +143,8 @@ async function work(job: Job, isNew: boolean, argument: string): Promise<RunRepo
   const redoing = ledger.partitions().reduce((sum, partition) => sum + partition.redoing, 0);
   const facts = { folder: run.folder, done: doneBefore + redoing, released, aerie: AERIE_VERSION };
   emit({ kind: isNew ? 'run.started' : 'run.resumed', subject: run.name, facts });
+  const warning = warnOfOpenFiles(run);
+  if (warning !== '') context.onNote(warning);
   if (isNew) for (const line of describeSampling(run)) context.onNote(line);
 
   const { end, leftOut, tokens, mostInFlight } = await workUnderRules(job);

@@ -67,16 +67,23 @@ test('a run: its secrets, its in-flight and its budget are what the machine is m
 
 test('too few open files for a run, as the shell sets them', () => {
   const project = makeProject();
-  attached(project, { 'in-flight': 500 });
-  const shell = spawnSync('sh', ['-c', 'ulimit -n 256; exec "$0" "$1" doctor run.yaml --json', process.execPath, MAIN], {
-    ...{ cwd: project.folder, encoding: 'utf8', env: { ...process.env, DOCTOR_KEY: 'x' } },
-  });
+  attached(project, { 'in-flight': 500, patience: '1s' });
+  const withFew = (words: string) =>
+    spawnSync('sh', ['-c', `ulimit -n 256; exec "$0" "$1" ${words}`, process.execPath, MAIN], {
+      ...{ cwd: project.folder, encoding: 'utf8', env: { ...process.env, DOCTOR_KEY: 'x' } },
+    });
+  const shell = withFew('doctor run.yaml --json');
   expect(shell.status, shell.stderr).toBe(1);
   const { data } = JSON.parse(shell.stdout) as { data: { checks: Check[] } };
   expect(data.checks.find(({ name }) => name === 'open files')).toMatchObject({
     verdict: 'fails',
     facts: { limit: 256, allowsInFlight: 188, inFlight: 500 },
   });
+  // The run that is started all the same says it too.
+  project.writeRows('x.jsonl', [{ prompt: 'hello' }]);
+  expect(withFew('run run.yaml').stderr).toMatch(
+    /open files: 256 .* enough for 188 .* asks for 500\. ulimit -Hn .* or lower in-flight/,
+  );
 });
 
 test('a model that is none, and an engine that does not load, fail a run that starts the engine here', async () => {
