@@ -2,13 +2,13 @@
  * What a server says over HTTP to a probe: health, its account of itself, its counters, all at once and none longer than the
  * probe lasts. Every answer is a value. Of health the status counts and never the body.
  */
-import type { Health } from '../../diagnosis/live/look.ts';
 import type { EngineCounters } from '../../engine/counters.ts';
 import type { EngineName, FactReply, ServerFacts } from '../../engine/dialect.ts';
 import { dialectOf } from '../../engine/dialects.ts';
 import type { Clock } from '../../host/host.ts';
 import type { HttpClient, HttpReply } from '../../host/http.ts';
 import { openTimeLimit } from '../../host/time-limit.ts';
+import { type AskedHealth, healthOf } from '../../server/launch/ask-health.ts';
 
 /** SGLang's own health waits up to 20 s for its running step before it says 503. */
 export const HEALTH_WAITS_MS = 21_500;
@@ -30,26 +30,10 @@ export interface ToldFacts {
   readonly unseen: readonly string[];
 }
 
-/** `because`: what the connection met, where it was not simply closed. */
-export interface AskedHealth {
-  readonly health: Health;
-  readonly because: string;
-}
-
 export async function askHealthOnce(asked: AskedServer, path: string, waitMs: number): Promise<AskedHealth> {
   const beganAt = asked.clock.elapsed();
   const reply = await send(asked, path, waitMs);
-  const afterMs = asked.clock.elapsed() - beganAt;
-  if (reply.kind === 'http') {
-    reply.body.take(); // what it says does not count
-    return { health: { kind: 'http', status: reply.status, afterMs }, because: '' };
-  }
-  if (reply.kind === 'aborted') return { health: { kind: 'timeout', afterMs }, because: '' };
-  // undici's own limit for a connection: packets are dropped on the way.
-  if (reply.code === 'UND_ERR_CONNECT_TIMEOUT')
-    return { health: { kind: 'timeout', afterMs }, because: 'no connection came about' };
-  const because = reply.code === 'ECONNREFUSED' ? '' : `${reply.code}: ${reply.text}`.slice(0, 200);
-  return { health: { kind: 'refused', afterMs }, because };
+  return healthOf(reply, asked.clock.elapsed() - beganAt);
 }
 
 /** The paths of the engine; of both where it is not known which it is. */

@@ -10,8 +10,8 @@ import type { Clock, Host } from '../../host/host.ts';
 import type { HttpClient } from '../../host/http.ts';
 import type { Machine, Reach } from '../../machine/machine.ts';
 import { untilOpen } from '../../machine/until-open.ts';
+import type { AskedHealth } from '../../server/launch/ask-health.ts';
 import {
-  type AskedHealth,
   type AskedServer,
   askCounters,
   askFacts,

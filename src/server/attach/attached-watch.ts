@@ -14,7 +14,7 @@ import type { LoggedEngine } from '../../diagnosis/log-facts.ts';
 import type { Machine, Reach } from '../../machine/machine.ts';
 import { isOver, LOOK_EVERY_MS } from '../launch/launch-watch.ts';
 import { GpuSigns } from '../launch/process-signs.ts';
-import { type QuestionsOptions, ServerQuestions } from '../launch/server-questions.ts';
+import { type QuestionsOptions, WatchQuestions } from '../launch/watch-questions.ts';
 import { AttachedLog } from './attached-log.ts';
 import { type AttachedSubject, isSameSubject, lookAtSubject, reopenCutShort } from './attached-subject.ts';
 import { needsHealth, type Step, stepFor, whyHeldBack } from './watch-steps.ts';
@@ -45,7 +45,7 @@ export class AttachedWatch {
   readonly #ended = new AbortController();
   readonly #gpus: GpuSigns;
   readonly #unhear: () => void;
-  #questions: ServerQuestions;
+  #questions: WatchQuestions;
   #subject: AttachedSubject | undefined;
   #who = '';
   #log: AttachedLog;
@@ -66,7 +66,7 @@ export class AttachedWatch {
   constructor(options: AttachedWatchOptions) {
     this.#options = options;
     this.#gpus = new GpuSigns(options.machine);
-    this.#questions = new ServerQuestions(options);
+    this.#questions = new WatchQuestions(options);
     this.#log = new AttachedLog(undefined, options.engine, options.clock);
     this.#unhear = options.machine.onReachChange(() => {
       this.#changes += 1;
@@ -125,7 +125,7 @@ export class AttachedWatch {
   #leaveOut(): void {
     this.#lookedAtMs = undefined;
     this.#questions.close();
-    this.#questions = new ServerQuestions(this.#options);
+    this.#questions = new WatchQuestions(this.#options);
   }
 
   #outages(): number {

@@ -15,7 +15,7 @@ import { LogFollower } from './follow-log.ts';
 import type { LaunchRecord } from './launch-book.ts';
 import type { LogMirror } from './mirror-log.ts';
 import { GpuSigns, signsOf } from './process-signs.ts';
-import { type QuestionsOptions, ServerQuestions } from './server-questions.ts';
+import { type QuestionsOptions, WatchQuestions } from './watch-questions.ts';
 
 export interface WatchOptions extends QuestionsOptions {
   readonly launch: LaunchRecord;
@@ -39,7 +39,7 @@ export const LOOK_EVERY_MS = { starting: 2_000, working: 5_000 } as const;
 export class LaunchWatch {
   readonly #options: WatchOptions;
   readonly #log: LogFollower;
-  readonly #questions: ServerQuestions;
+  readonly #questions: WatchQuestions;
   readonly #gpus: GpuSigns;
   #looks: readonly Look[] = [];
   #verdict: LiveVerdict | undefined;
@@ -48,7 +48,7 @@ export class LaunchWatch {
     const { machine, launch, dialect, mirror } = options;
     this.#options = options;
     this.#log = new LogFollower(machine, launch.logPath, dialect.name === 'vllm' ? 'vllm' : 'sglang', mirror);
-    this.#questions = new ServerQuestions(options);
+    this.#questions = new WatchQuestions(options);
     this.#gpus = new GpuSigns(machine);
   }
 

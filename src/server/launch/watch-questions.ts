@@ -25,7 +25,7 @@ const METRICS_TIMEOUT_MS = 25_000;
 /** `refused`: nobody was there to answer. `without`: it answers, and has none. */
 export type CountersReply = EngineCounters | 'refused' | 'without' | undefined;
 
-export class ServerQuestions {
+export class WatchQuestions {
   readonly #options: QuestionsOptions;
   readonly #ended = new AbortController();
   readonly #health: AskBeside<Health>;
