@@ -34,11 +34,16 @@ test('ready with every rule kept is yes: capacity, KV type, health, policy; the 
   expect(told.stdout).toContain('health     200 after');
   expect(told.stdout).toContain('an empty body is its usual answer');
   expect(told.stdout).toContain('policy     forbid kv-cache: below-16-bit: kept');
+  expect(told.stdout).toContain('1 of 1 ready with no rule broken');
   // By its address alone: its process and its log are found by the port.
   const byUrl = await project.aerie('probe', '--url', `http://127.0.0.1:${project.port}`, '--json');
   expect(byUrl.code, byUrl.stdout + byUrl.stderr).toBe(0);
   expect(byUrl.json().data).toMatchObject({ state: 'ready', engine: 'sglang', capacity: { poolTokens: 159_277 } });
   expect(byUrl.json().data.log.path).toBe(project.path('runs/r/logs/s.log'));
+  // An address has no run file: no rule is known, and none is claimed.
+  const toldByUrl = await project.aerie('probe', '--url', `http://127.0.0.1:${project.port}`);
+  expect(toldByUrl.stdout).toContain('well: 1 of 1 ready; ');
+  expect(toldByUrl.stdout).toContain('rules of policy: a run file has them');
 });
 
 test('ready with a rule that is broken is no: a KV cache of 8 bits that no line of the log names', async () => {

@@ -45,12 +45,13 @@ function renderWhole({ servers, machines, isWell, tookMs, taken }: ProbeReport):
     ].join('\n');
   const ready = servers.filter(({ isReady, isPolicyKept }) => isReady && isPolicyKept).length;
   const sum = isWell ? pc.green('well') : pc.red('not well');
+  const rules = servers.some(({ policy }) => policy.length > 0) ? ' with no rule broken' : '';
   return [
     ...servers.flatMap((server) => [...renderJudged(server), '']),
     ...machines.flatMap(renderMachine),
     field(
       'in all',
-      `${sum}: ${ready} of ${servers.length} ready with every rule kept; ${taken}, looked at for ${formatDuration(tookMs)}`,
+      `${sum}: ${ready} of ${servers.length} ready${rules}; ${taken}, looked at for ${formatDuration(tookMs)}`,
     ),
   ].join('\n');
 }
