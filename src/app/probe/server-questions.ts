@@ -11,14 +11,7 @@ import type { HttpClient } from '../../host/http.ts';
 import type { Machine, Reach } from '../../machine/machine.ts';
 import { untilOpen } from '../../machine/until-open.ts';
 import type { AskedHealth } from '../../server/launch/ask-health.ts';
-import {
-  type AskedServer,
-  askCounters,
-  askFacts,
-  askHealthOnce,
-  HEALTH_WAITS_MS,
-  type ToldFacts,
-} from './ask-server.ts';
+import { type AskedServer, askCounters, askFacts, askHealthOnce, HEALTH_WAITS_MS, type ToldFacts } from './ask-server.ts';
 import type { Subject } from './subject.ts';
 
 export interface ProbeWorld {

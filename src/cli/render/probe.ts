@@ -49,10 +49,7 @@ function renderWhole({ servers, machines, isWell, tookMs, taken }: ProbeReport):
   return [
     ...servers.flatMap((server) => [...renderJudged(server), '']),
     ...machines.flatMap(renderMachine),
-    field(
-      'in all',
-      `${sum}: ${ready} of ${servers.length} ready${rules}; ${taken}, looked at for ${formatDuration(tookMs)}`,
-    ),
+    field('in all', `${sum}: ${ready} of ${servers.length} ready${rules}; ${taken}, looked at for ${formatDuration(tookMs)}`),
   ].join('\n');
 }
 
