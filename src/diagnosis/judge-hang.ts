@@ -56,6 +56,7 @@ function silentStart(account: Account, given: Given): Judgement {
       evidence: [waits],
     };
   const stands = (code: string) => ({ ...given, phase, rule: ruleOf(code), confidence: 'medium' as const, evidence });
+  if (phase === 'image-fetch' && !account.phaseEnded) return stands('container-image-stalled');
   if (account.isMultiNode && account.communicators !== undefined && !account.hasLoaded) return stands('multi-node-comm-stall');
   if (phase === 'distributed-init' && account.nccl !== undefined) return stands('nccl-init-hang');
   if (/placement group/i.test(account.phaseBegan?.text ?? '')) return stands('ray-placement-group-unsatisfiable');

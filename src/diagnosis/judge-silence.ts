@@ -31,7 +31,7 @@ export function judgeSilence(account: Account, { now, lastWritten, stillMs }: Ju
 
 export function limitOf({ phase, compiling, progress, secondsEach, phaseEnded, lastBar, ready, work }: Account): number {
   if (ready !== undefined || work.some(({ isProbe }) => !isProbe)) return SILENCE_LIMIT.serving;
-  if (phase === '') return SILENCE_LIMIT['weight-loading'];
+  if (phase === '' || (phase === 'image-fetch' && phaseEnded)) return SILENCE_LIMIT['weight-loading'];
   const limit = SILENCE_LIMIT[phase];
   if (compiling !== undefined) return Math.max(limit, COMPILING_LIMIT);
   if (phase === 'weight-loading' && !phaseEnded) {

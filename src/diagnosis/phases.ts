@@ -16,6 +16,27 @@ export interface Marker {
 
 export const MARKERS: readonly Marker[] = [
   {
+    // docker, podman, and pyxis below srun: each layer a line, and no bar where nobody sits at a terminal.
+    phase: 'image-fetch',
+    isWeak: true,
+    signs: [
+      "Unable to find image '",
+      ': Pulling from ',
+      ': Pulling fs layer',
+      ': Download complete',
+      ': Pull complete',
+      'Trying to pull ',
+      'Copying blob ',
+      'pyxis: importing docker image',
+    ],
+  },
+  {
+    phase: 'image-fetch',
+    isWeak: true,
+    ends: true,
+    signs: ['Status: Downloaded newer image for', 'Writing manifest to image destination', 'pyxis: imported docker image'],
+  },
+  {
     phase: 'argument-parsing',
     signs: ['server_args=ServerArgs(', 'vLLM API server version', 'non-default args: {'],
   },
@@ -144,6 +165,8 @@ export const COMPILING: readonly string[] = [
 const SECOND = 1000;
 /** Silence beyond which a phase is hung, in milliseconds. */
 export const SILENCE_LIMIT: Readonly<Record<Phase, number>> = {
+  // Between two layers: the largest of an engine's image is 8 to 10 GB, half an hour at 5 MB/s, and is unpacked in silence too.
+  'image-fetch': 3600 * SECOND,
   'argument-parsing': 180 * SECOND,
   'model-import': 180 * SECOND,
   // A download says nothing for long; hub clients give up far below this.

@@ -7,6 +7,7 @@ export type State = (typeof STATES)[number];
 
 /** In the order of a start; engines leave some out. */
 export const PHASES = [
+  'image-fetch',
   'argument-parsing',
   'model-import',
   'model-resolution',

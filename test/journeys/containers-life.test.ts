@@ -56,6 +56,20 @@ describe.runIf(process.platform === 'linux')('a server in a container', () => {
     expect(readFileSync(`${project.runFolder}/servers/s.json`, 'utf8')).not.toContain(SECRET);
   });
 
+  test('whose image has to be fetched first is waited for, and it is said what for', async () => {
+    const { project, docker, log } = await containerProject({ prompts: 2 });
+    docker.fetchFirst('sglang', [4000, 4000]);
+    const ran = await project.aerie('run', 'run.yaml');
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toMatch(/the image sglang is not on .*, and is fetched first/);
+    expect(ran.stderr).toContain('fetching the image of its container');
+    expect(log()).toContain('Status: Downloaded newer image for sglang:latest');
+    expect(eventsOf(project, 'launch.started').length).toBe(1);
+    expectAnsweredOnce(project, { B1: 2 });
+    expect((await project.aerie('server', 'stop', 'run.yaml')).code).toBe(0);
+    expect(docker.pids()).toEqual([]);
+  });
+
   test('that the kernel ends for lack of memory has that for its verdict, and the same command goes on', async () => {
     const { project, docker } = await containerProject({
       prompts: 24,

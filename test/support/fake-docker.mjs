@@ -3,7 +3,8 @@
  * Containers are real processes in sessions of their own, with the container's environment and nothing of the client's; logs are
  * files as docker's json-file driver writes them; words and exit statuses are the real client's (28.2).
  *
- * What it is not: no namespaces (pids are the host's, the network and the files too), images are a command line in `images.json`.
+ * What it is not: no namespaces (pids are the host's, the network and the files too), images are a command line in `images.json`,
+ * and those of `registry.json` come from there first, in as much time as each layer takes.
  * As in a pid namespace, the first process hears no signal that it has no handler for, and its end is the end of all.
  */
 import { spawn } from 'node:child_process';
@@ -25,6 +26,7 @@ const print = (line) => process.stdout.write(`${line}\n`);
 
 async function run(words) {
   const asked = parseRun(words);
+  await pull(asked.image);
   const id = randomBytes(32).toString('hex');
   const container = create(id, asked);
   if (asked.idFile !== undefined) {
@@ -48,6 +50,26 @@ async function run(words) {
   if (asked.isDetached) return void print(id);
   await tellLog(log, { isOver: () => state.exitOf(id) !== undefined });
   process.exitCode = state.exitOf(id).code;
+}
+
+/** In the words of a client without a terminal: what comes is told layer by layer. An image that no registry has is not there. */
+async function pull(name) {
+  const { layers = [], image } = state.registry()[name] ?? {};
+  if (image === undefined || state.images()[name] !== undefined) return;
+  const [repository, tag = 'latest'] = name.split(':');
+  const told = (line) => process.stderr.write(`${line}\n`);
+  told(`Unable to find image '${repository}:${tag}' locally`);
+  told(`${tag}: Pulling from ${repository}`);
+  const names = layers.map((_, at) => at.toString(16).padStart(12, '0'));
+  for (const layer of names) told(`${layer}: Pulling fs layer`);
+  for (const [at, ms] of layers.entries()) {
+    await delay(ms);
+    told(`${names[at]}: Download complete`);
+    told(`${names[at]}: Pull complete`);
+  }
+  told(`Digest: sha256:${randomBytes(32).toString('hex')}`);
+  told(`Status: Downloaded newer image for ${repository}:${tag}`);
+  state.addImage(name, image);
 }
 
 function create(id, asked) {

@@ -23,6 +23,8 @@ export interface FakeDocker {
   readonly env: Readonly<Record<'PATH', string>>;
   readonly binFolder: string;
   readonly stateFolder: string;
+  /** Takes an image away from the machine; a registry has it, and each layer takes so long to come, in milliseconds. */
+  fetchFirst(image: string, layers: readonly number[]): void;
   /** Whether the client reaches its daemon. */
   setDaemon(state: 'up' | 'down' | 'denied'): void;
   /** As somebody else would call it; waits for its end. */
@@ -62,6 +64,14 @@ export function installFakeDocker(
     async run(...options) {
       const child = spawn(shim, ['run', ...options], { stdio: 'ignore' });
       await once(child, 'exit');
+    },
+    fetchFirst(name, layers) {
+      const { [name]: image, ...others } = JSON.parse(readFileSync(join(stateFolder, 'images.json'), 'utf8')) as Record<
+        string,
+        object
+      >;
+      writeFileSync(join(stateFolder, 'images.json'), JSON.stringify(others));
+      writeFileSync(join(stateFolder, 'registry.json'), JSON.stringify({ [name]: { layers, image } }));
     },
     setDaemon: (daemon) => writeFileSync(join(stateFolder, 'daemon'), daemon),
     calls: () => (existsSync(join(stateFolder, 'calls.jsonl')) ? readCalls(join(stateFolder, 'calls.jsonl')) : []),

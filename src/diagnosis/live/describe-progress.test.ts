@@ -48,6 +48,14 @@ describe('while weights load', () => {
   });
 });
 
+it('that waits for the image of its container says so, and when it is there', () => {
+  const pull = "Unable to find image 'sglang' locally\nlatest: Pulling from sglang\nf3a1c2b4d5e6: Pulling fs layer\n";
+  expect(said(pull, standing(0, 600, { health: REFUSED, process: { gpuUsedMiB: undefined } }))).toBe(
+    'fetching the image of its container · nothing has moved for 10 min of 1 h',
+  );
+  expect(said(`${pull}Status: Downloaded newer image for sglang\n`)).toBe('starting: its image is there');
+});
+
 it.each([
   ['091-sglang-eight-ranks-loading-weights', /^loading weights \d+ of 30 \(\d+%\)/],
   ['013-sglang-graph-capture-deepgemm-inside', /^capturing CUDA graphs .*kernels are compiled the first time/],

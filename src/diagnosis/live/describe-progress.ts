@@ -20,6 +20,7 @@ const QUIET_MS = 30_000;
 
 const NAMES: Partial<Readonly<Record<Phase | '', string>>> = {
   '': 'starting',
+  'image-fetch': 'fetching the image of its container',
   'argument-parsing': 'reading its flags',
   'model-import': 'importing the engine',
   'model-resolution': 'finding the model',
@@ -57,6 +58,7 @@ function phaseOf(account: Account): string {
     const done = progress === undefined ? '' : ` (${progress.done} of ${progress.of})`;
     return phaseEnded ? `weights are loaded${done}` : `weights are read${done}, ${SILENT[phase]}`;
   }
+  if (phase === 'image-fetch' && phaseEnded) return 'starting: its image is there';
   if (hasCaptured(account)) return 'CUDA graphs are captured';
   const name = NAMES[phase] ?? phase;
   const kernels = compiling === undefined ? '' : ', kernels are compiled the first time (10–20 min)';

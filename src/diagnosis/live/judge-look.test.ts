@@ -37,6 +37,19 @@ describe('a start', () => {
     expect(said(NCCL, still(130))).toEqual({ state: 'hung', cause: 'nccl-init-hang', phase: 'distributed-init' });
   });
 
+  it('may fetch the image of its container for hours, layer by layer; once the image is there it is a start like any other', () => {
+    const layer = "Unable to find image 'sglang:v0.5.8' locally\nv0.5.8: Pulling from sglang\nf3a1c2b4d5e6: Pulling fs layer\n";
+    expect(said(layer, still(3500))).toEqual({ state: 'initializing', cause: 'none', phase: 'image-fetch' });
+    expect(said(layer, still(3700))).toEqual({ state: 'hung', cause: 'container-image-stalled', phase: 'image-fetch' });
+    const hours = standing(0, 10_000, {}, 20).map(
+      ([at]) => [at, { health: REFUSED, logBytes: 150 + Math.floor(at / 3000) }] as const,
+    );
+    expect(said(layer, hours)).toEqual({ state: 'initializing', cause: 'none', phase: 'image-fetch' });
+    const whole = `${layer}f3a1c2b4d5e6: Pull complete\nStatus: Downloaded newer image for sglang:v0.5.8\n`;
+    expect(said(whole, still(470)).state).toBe('initializing');
+    expect(said(whole, still(490))).toEqual({ state: 'hung', cause: 'unknown', phase: 'image-fetch' });
+  });
+
   it.each<[string, (at: number) => Sketch]>([
     ['the log grows', (at) => ({ logBytes: 150 + at })],
     ['resident memory grows', (at) => ({ process: { residentBytes: at * 2 ** 20 } })],

@@ -61,6 +61,22 @@ const CONTAINER_RULES: readonly Rule[] = [
       'docker: Error response from daemon: Get "https://registry.example/v2/": net/http: request canceled while waiting for connection',
   },
   {
+    code: 'container-image-stalled',
+    title: 'the image of the container does not arrive: no layer of it for an hour',
+    state: 'hung',
+    weight: 'root',
+    signs: [],
+    phase: 'image-fetch',
+    restartSameFlagsHelps: true,
+    remedy: advise(
+      'Fetch it by hand on that machine, where a bar shows whether bytes come: docker pull IMAGE. Look at its way to the registry, and at the disk below docker info --format {{.DockerRootDir}}. Layers that have come are kept.',
+    ),
+    meaning:
+      'The client prints a line for each layer; the largest of an engine take minutes to half an hour each, and none takes an hour.',
+    mistakenFor: 'an engine that hangs: none has been started',
+    example: 'f3a1c2b4d5e6: Pulling fs layer',
+  },
+  {
     ...NOT_STARTED,
     code: 'docker-not-permitted',
     title: 'this user may not speak to docker',

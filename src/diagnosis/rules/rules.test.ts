@@ -7,7 +7,7 @@ const SIGNS = RULES.flatMap((rule) =>
   rule.signs.map((sign) => ({ code: rule.code, sign: typeof sign === 'string' ? { text: sign } : sign })),
 );
 /** Told by process and port: judge-look.test.ts. */
-const LIVE = ['died-without-a-word', 'workers-gone', 'front-end-mute'];
+const LIVE = ['container-image-stalled', 'died-without-a-word', 'workers-gone', 'front-end-mute'];
 /** Rules that need a server that works, or a clock, to be told. */
 const BY_FIGURES = RULES.filter(({ signs }) => signs.length === 0);
 

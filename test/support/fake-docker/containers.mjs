@@ -72,6 +72,15 @@ export function openState(folder) {
       return existsSync(path) ? readFileSync(path, 'utf8').trim() : 'up';
     },
     images: () => JSON.parse(readFileSync(join(folder, 'images.json'), 'utf8')),
+    /** Images that are not here and can be fetched. */
+    registry: () => {
+      const path = join(folder, 'registry.json');
+      return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : {};
+    },
+    addImage(name, image) {
+      const images = { ...this.images(), [name]: image };
+      writeFileSync(join(folder, 'images.json'), JSON.stringify(images, undefined, 2));
+    },
     /** Every call, for tests that count them or look for secrets on command lines. */
     noteCall: (words) => appendFileSync(join(folder, 'calls.jsonl'), `${JSON.stringify(words)}\n`),
   };
