@@ -35,6 +35,7 @@ export async function openProxy(hosts: Readonly<Record<string, number>>, login?:
   });
   server.on('connect', (request, socket) => {
     note(request);
+    socket.on('error', () => socket.destroy()); // an asker that is refused may go before it has read why
     const port = hosts[request.url ?? ''];
     if (!isWelcome(request) || port === undefined) {
       socket.end(`HTTP/1.1 ${isWelcome(request) ? '502 Bad Gateway' : '407 Proxy Authentication Required'}\r\n\r\n`);
