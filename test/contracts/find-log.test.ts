@@ -231,7 +231,7 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
 async function throughSocket() {
   const port = await freePort();
   const folder = folderOf();
-  const server = createServer((socket) => void socket.resume()).listen(join(folder, 'stdout'));
+  const server = createServer((socket) => void socket.on('error', () => undefined).resume()).listen(join(folder, 'stdout'));
   onTestFinished(() => void server.close());
   const relay = `const c=require("net").connect(${JSON.stringify(join(folder, 'stdout'))},()=>{const f=c._handle.fd;require("child_process").spawn(process.execPath,["-e",process.env.SERVER],{stdio:["ignore",f,f]})})`;
   const child = spawn(process.execPath, ['-e', relay], {

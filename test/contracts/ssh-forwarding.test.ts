@@ -93,6 +93,7 @@ function changeKey({ folder }: TestSshd, change: (line: string) => string): void
 /** A connection that never logs in: it takes one of those that sshd allows at once. */
 async function hold(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined); // sshd ends those that stay too long
   onTestFinished(() => void socket.destroy());
   await once(socket, 'data');
   return socket;

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { createServer as createTcp } from 'node:net';
+import { createServer as createTcp, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeProject } from '../support/cli.ts';
 import { startProbedServer } from '../support/probed-server.ts';
@@ -64,8 +64,11 @@ async function listen(server: ReturnType<typeof createTcp> | Server): Promise<nu
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());
-  const sockets = new Set<{ destroy(): void }>();
-  server.on('connection', (socket: { destroy(): void }) => void sockets.add(socket));
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined); // an asker that gives up may reset the connection
+  });
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
   });
