@@ -2,13 +2,10 @@
  * Short commands: run to the end, output captured, never longer than `timeoutMs`. The result is a value; a command that
  * is not installed, fails or takes too long never throws. (Servers are started by `processes.ts`.)
  */
-import { systemCodeOf } from '../base/errors.ts';
+import type { Readable } from 'node:stream';
+import { type NotStarted, type ProgramRequest, spawnProgram } from './spawn-program.ts';
 
-export interface CommandRequest {
-  readonly file: string;
-  readonly args: readonly string[];
-  /** The whole environment of the command: nothing is added to it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+export interface CommandRequest extends ProgramRequest {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -24,46 +21,44 @@ export type CommandResult =
 const OUTPUT_CHARACTERS = 4_000_000;
 
 export async function runCommand(request: CommandRequest): Promise<CommandResult> {
-  const env = Object.fromEntries(
-    Object.entries(request.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  if (request.signal?.aborted) return { kind: 'aborted' };
+  const child = spawnProgram(request);
+  if (child instanceof Promise) return describeNotStarted(await child);
+  const { pid, stdin } = child;
+  stdin.on('error', () => undefined).end(); // a command that asks a question must not wait for an answer
+  const [stdout, stderr] = [keepText(child.stdout), keepText(child.stderr)];
+  const ended = new Promise<CommandResult>((resolve) =>
+    child.once('close', (code, signal) => {
+      if (code !== null) resolve({ kind: 'ended', code, stdout: stdout(), stderr: stderr() });
+      else resolve({ kind: 'died', because: `${request.file} was ended by ${signal}` });
+    }),
   );
-  const { execa } = await import('execa'); // a hundred modules, which most command lines never need
-  const child = execa(request.file, [...request.args], {
-    env,
-    extendEnv: false,
-    stdin: 'ignore', // a command that asks a question must not wait for an answer
-    detached: true, // a process group of its own, so that what it has started can be ended with it
-    reject: false,
-    maxBuffer: OUTPUT_CHARACTERS,
-  });
   const cut = cutShort(request);
-  const { pid } = child;
-  if (pid !== undefined) running.add(pid);
-  const result = await Promise.race([child, cut.reason]);
+  running.add(pid);
+  const result = await Promise.race([ended, cut.reason]);
   cut.close();
-  if (pid !== undefined) running.delete(pid);
-  if (result !== 'timeout' && result !== 'aborted') return describeEnd(request.file, result);
+  running.delete(pid);
+  if (typeof result !== 'string') return result;
   // Not waited for: a command that hangs in a driver does not even end by SIGKILL.
-  if (pid !== undefined) endGroup(pid);
+  endGroup(pid);
   for (const stream of [child.stdout, child.stderr]) stream.destroy();
   child.unref();
   return { kind: result };
 }
 
-interface Ended {
-  readonly exitCode?: number | undefined;
-  readonly stdout?: string;
-  readonly stderr?: string;
-  readonly cause?: unknown;
-  readonly shortMessage?: string | undefined;
-  readonly signal?: string | undefined;
+function describeNotStarted({ code, because }: NotStarted): CommandResult {
+  return code === 'ENOENT' ? { kind: 'absent' } : { kind: 'died', because };
 }
 
-function describeEnd(file: string, result: Ended): CommandResult {
-  const { exitCode: code, stdout = '', stderr = '' } = result;
-  if (code !== undefined) return { kind: 'ended', code, stdout, stderr };
-  if (systemCodeOf(result.cause) === 'ENOENT' || systemCodeOf(result) === 'ENOENT') return { kind: 'absent' };
-  return { kind: 'died', because: result.shortMessage ?? `${file} was ended by ${result.signal ?? 'an error'}` };
+/** Its text so far, without the newline that ends it. */
+function keepText(stream: Readable): () => string {
+  let text = '';
+  stream.on('error', () => undefined); // its end tells it
+  stream.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+    if (text.length > OUTPUT_CHARACTERS) stream.destroy();
+  });
+  return () => text.slice(0, OUTPUT_CHARACTERS).replace(/\r?\n$/, '');
 }
 
 /** Settles when the time is up or the owner gives up, whichever is first. */

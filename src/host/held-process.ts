@@ -2,16 +2,10 @@
  * A program that lives as long as we hold its stdin: it is to end when that closes, so that a kill of Aerie, by SIGKILL too, ends
  * it without anybody doing anything. Its lines are heard; its end is a value.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { systemCodeOf } from '../base/errors.ts';
+import { type ProgramRequest, spawnProgram } from './spawn-program.ts';
 
-export interface HeldRequest {
-  readonly file: string;
-  readonly args: readonly string[];
-  /** The whole environment: nothing is added to it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+export interface HeldRequest extends ProgramRequest {
   readonly hearLine: (line: string) => void;
   /** Told each line of stderr. */
   readonly hearError?: (line: string) => void;
@@ -37,8 +31,11 @@ export interface HeldProcess {
 const LAST_CHARACTERS = 10_000;
 
 export function holdProcess(request: HeldRequest): HeldProcess {
-  // A process group of its own: Ctrl-C at the terminal reaches Aerie alone, which drains first.
-  const child = spawn(request.file, request.args, { env: { ...request.env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawnProgram(request);
+  if (child instanceof Promise) {
+    const ended = child.then(({ because }): HeldEnd => ({ code: undefined, stderr: because }));
+    return { ended, say: () => undefined, stop: async () => void (await ended) };
+  }
   child.stdin.on('error', () => undefined); // its end tells it
   createInterface({ input: child.stdout }).on('line', request.hearLine);
   if (request.hearError !== undefined) createInterface({ input: child.stderr }).on('line', request.hearError);
@@ -46,9 +43,7 @@ export function holdProcess(request: HeldRequest): HeldProcess {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-LAST_CHARACTERS);
   });
-  const failed = once(child, 'error').then(([thrown]): HeldEnd => ({ code: undefined, stderr: describe(request.file, thrown) }));
-  const exited = once(child, 'exit').then(([code]): HeldEnd => ({ code: (code as number | null) ?? undefined, stderr }));
-  const ended = Promise.race([exited, failed]).catch((): HeldEnd => ({ code: undefined, stderr }));
+  const ended = new Promise<HeldEnd>((resolve) => child.once('exit', (code) => resolve({ code: code ?? undefined, stderr })));
   return {
     ended,
     say: (line) => void child.stdin.write(`${line}\n`),
@@ -60,10 +55,4 @@ export function holdProcess(request: HeldRequest): HeldProcess {
       clearTimeout(timer);
     },
   };
-}
-
-function describe(file: string, thrown: unknown): string {
-  const code = systemCodeOf(thrown);
-  if (code === 'ENOENT') return `${file} is not installed here`;
-  return code === 'EACCES' ? `${file} may not be executed` : `${file} did not start: ${code}`;
 }

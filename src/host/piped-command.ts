@@ -5,13 +5,9 @@
  * Promises: it hears no Ctrl-C of Aerie's terminal; it is over soon after it was heard or given up, and nothing of it holds Aerie
  * back; the answer is a value. Only the program itself is ended: what it has started sees its own pipes close.
  */
-import { systemCodeOf } from '../base/errors.ts';
+import { type ProgramRequest, spawnProgram } from './spawn-program.ts';
 
-export interface PipedRequest {
-  readonly file: string;
-  readonly args: readonly string[];
-  /** The whole environment: nothing is added to it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+export interface PipedRequest extends ProgramRequest {
   readonly input: Uint8Array;
   /** Given every piece of stdout; true = all is said, and stdin is closed. What it says later is dropped. */
   readonly hear: (bytes: Uint8Array) => boolean;
@@ -20,7 +16,7 @@ export interface PipedRequest {
 }
 
 export type PipedEnd =
-  /** `code` is undefined where a signal ended it, and where it was heard and did not end by itself. */
+  /** `code` is undefined where a signal ended it, where it was heard and did not end by itself, and where it could not be started for now. */
   | { readonly kind: 'ended'; readonly code: number | undefined; readonly stderr: string }
   /** It cannot be started: not installed, not executable. */
   | { readonly kind: 'absent'; readonly because: string }
@@ -32,23 +28,23 @@ const STDERR_CHARACTERS = 1_000_000;
 const LEAVE_MS = 2_000;
 
 export async function runPiped(request: PipedRequest): Promise<PipedEnd> {
-  const { execa } = await import('execa'); // for those who reach another machine
   if (request.signal.aborted) return { kind: 'cut', stderr: '' };
-  const child = execa(request.file, [...request.args], {
-    env: withoutUndefined(request.env),
-    extendEnv: false,
-    detached: true,
-    reject: false,
-    buffer: false,
-    encoding: 'buffer',
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const child = spawnProgram(request);
+  if (child instanceof Promise) {
+    const { because, isShortage } = await child;
+    return isShortage ? { kind: 'ended', code: undefined, stderr: because } : { kind: 'absent', because };
+  }
   const { stdin, stdout, stderr } = child;
   for (const stream of [stdin, stdout, stderr]) stream.on('error', () => undefined); // its end tells it
   let said = '';
   stderr.setEncoding('utf8').on('data', (text: string) => {
     if (said.length < STDERR_CHARACTERS) said += text;
   });
+  /** Its pipes may be held by what it has started; nobody waits for those. */
+  const end = () => {
+    child.kill('SIGKILL');
+    for (const stream of [stdin, stdout, stderr]) stream.destroy();
+  };
   let leave: NodeJS.Timeout | undefined;
   let isHeard = false;
   stdout.on('data', (bytes: Uint8Array) => {
@@ -57,11 +53,6 @@ export async function runPiped(request: PipedRequest): Promise<PipedEnd> {
     stdin.end();
     leave ??= setTimeout(end, LEAVE_MS);
   });
-  /** Its pipes may be held by what it has started; nobody waits for those. */
-  function end(): void {
-    child.kill('SIGKILL');
-    for (const stream of [stdin, stdout, stderr]) stream.destroy();
-  }
   let isCut = false;
   const cut = () => {
     isCut = !isHeard;
@@ -73,20 +64,9 @@ export async function runPiped(request: PipedRequest): Promise<PipedEnd> {
     leave ??= setTimeout(end, LEAVE_MS);
   });
   stdin.write(request.input);
-  const result = await child;
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
   clearTimeout(leave);
   request.signal.removeEventListener('abort', cut);
   if (isCut) return { kind: 'cut', stderr: said };
-  if (child.pid === undefined) return { kind: 'absent', because: whyNotStarted(request.file, result.cause) };
-  return { kind: 'ended', code: result.exitCode, stderr: said };
-}
-
-function whyNotStarted(file: string, cause: unknown): string {
-  const code = systemCodeOf(cause);
-  if (code === 'ENOENT') return `${file} is not installed here`;
-  return code === 'EACCES' ? `${file} may not be executed` : `${file} did not start: ${code}`;
-}
-
-function withoutUndefined(env: PipedRequest['env']): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+  return { kind: 'ended', code: code ?? undefined, stderr: said };
 }

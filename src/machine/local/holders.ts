@@ -20,7 +20,7 @@ import type { SeenProcess } from '../holder-facts.ts';
 import type { GpuLook, HoldersLook } from '../machine.ts';
 import { NVIDIA_SMI_MS, QUERY_COMPUTE_APPS, QUERY_GPUS } from '../nvidia-smi.ts';
 import { hasEnded, type ProcessStat } from '../parse-stat.ts';
-import { hasProc, readAllStats, readBootId, readOpenFiles, readProc } from './proc.ts';
+import { askEach, hasProc, readAllStats, readBootId, readOpenFiles, readProc } from './proc.ts';
 
 export async function readGpus(host: Host): Promise<GpuLook> {
   return gpuLookOf(await nvidiaSmi(host, QUERY_GPUS));
@@ -46,17 +46,15 @@ async function seeProcesses(listed: readonly number[]): Promise<SeenProcess[]> {
   const [stats, bootId, passwd] = await Promise.all([readAllStats(), readBootId(), readProc('/etc/passwd')]);
   const users = parseUsers(passwd ?? '');
   const byPid = new Map(stats.map((stat) => [stat.pid, stat]));
-  const seen = await Promise.all(
-    stats.map(async (stat) => {
-      const devices = await readDevices(stat);
-      if (!bearsOnGpus(stat, devices, listed)) return undefined;
-      const [commandLine = '', status = '', cgroup = ''] = await readTexts(stat.pid, ['cmdline', 'status', 'cgroup']);
-      const above = hasEnded(stat.state) ? byPid.get(stat.parent) : undefined;
-      const [aboveLine = ''] = above === undefined ? [] : await readTexts(above.pid, ['cmdline']);
-      const parent = above === undefined ? undefined : { stat: above, commandLine: aboveLine };
-      return describeProcess({ stat, devices, bootId, commandLine, status, cgroup, parent }, users);
-    }),
-  );
+  const seen = await askEach(stats, async (stat) => {
+    const devices = await readDevices(stat);
+    if (!bearsOnGpus(stat, devices, listed)) return undefined;
+    const [commandLine = '', status = '', cgroup = ''] = await readTexts(stat.pid, ['cmdline', 'status', 'cgroup']);
+    const above = hasEnded(stat.state) ? byPid.get(stat.parent) : undefined;
+    const [aboveLine = ''] = above === undefined ? [] : await readTexts(above.pid, ['cmdline']);
+    const parent = above === undefined ? undefined : { stat: above, commandLine: aboveLine };
+    return describeProcess({ stat, devices, bootId, commandLine, status, cgroup, parent }, users);
+  });
   return seen.filter((process) => process !== undefined);
 }
 

@@ -1,5 +1,5 @@
 /** The processes of a launch on this machine: who they are, how they are, and a signal to one of them. */
-import { systemCodeOf } from '../../base/errors.ts';
+import { isOutOfReach, systemCodeOf } from '../../base/errors.ts';
 import {
   describeLook,
   describeMember,
@@ -12,11 +12,18 @@ import {
 import { findFamily } from '../family.ts';
 import type { FamilyMember, ProcessIdentity, SignalResult } from '../machine.ts';
 import { hasEnded } from '../parse-stat.ts';
-import { hasProc, readAllStats, readBootId, readEnvironment, readProc, readStat } from './proc.ts';
+import { askEach, hasProc, readAllStats, readBootId, readEnvironment, readProc, readStat } from './proc.ts';
 
 /** All of a look but the exit status, which is a file's. */
 export async function lookAtProcesses(identity: ProcessIdentity, marker: string): Promise<LookWithoutStatus> {
   if (!hasProc()) return UNSEEN;
+  return await seeProcesses(identity, marker).catch((thrown: unknown) => {
+    if (isOutOfReach(thrown)) return UNSEEN;
+    throw thrown;
+  });
+}
+
+async function seeProcesses(identity: ProcessIdentity, marker: string): Promise<LookWithoutStatus> {
   const bootId = await readBootId();
   const { main, family } = findMembers(await findMarked(marker), bootId, identity);
   const members = family.map(async (stat) => {
@@ -54,10 +61,8 @@ export async function signalProcess(identity: ProcessIdentity, signal: 'SIGINT' 
 async function findMarked(marker: string): Promise<SeenStat[]> {
   const stats = await readAllStats();
   const word = `AERIE_LAUNCH=${marker}`;
-  return Promise.all(
-    stats.map(async (stat) => {
-      const carriesMarker = (await readEnvironment(stat.pid))?.includes(word) === true;
-      return { ...stat, carriesMarker, hasEnded: hasEnded(stat.state) };
-    }),
-  );
+  return askEach(stats, async (stat) => {
+    const carriesMarker = (await readEnvironment(stat.pid))?.includes(word) === true;
+    return { ...stat, carriesMarker, hasEnded: hasEnded(stat.state) };
+  });
 }
