@@ -11,6 +11,7 @@ import type { ReachChange } from '../../src/machine/machine.ts';
 import type { ShellWire } from '../../src/machine/shell-wire.ts';
 import { withPatience } from '../../src/machine/ssh/patience.ts';
 import { childrenOf, isAlive, until } from '../support/child-processes.ts';
+import { openSshBench } from '../support/shell-bench.ts';
 import { holdElsewhere, textOf, wayTo, wireTo } from '../support/ssh-bench.ts';
 import { canStartSshd, startSshd, type TestSshd } from '../support/sshd.ts';
 
@@ -98,6 +99,31 @@ test('an owner who gives up ends all waiting, a question that is aborted only it
   expect(await first).toEqual({ kind: 'aborted' });
   owner.abort();
   expect((await second).code).toBe('machine.unreachable');
+});
+
+test('a machine that is closed while it is away lets go of whoever waits for it', async () => {
+  const { machine, sshd } = await openSshBench({}, 600_000);
+  const changes: ReachChange[] = [];
+  machine.onReachChange((change) => changes.push(change));
+  await sshd.cable.cut();
+  const waiting = refusalOf(machine.gpus());
+  await until(() => changes.length === 1);
+  await machine.close();
+  expect((await waiting).code).toBe('machine.unreachable');
+});
+
+test('a question that was aborted before it was asked looks for nothing', async () => {
+  const sshd = await startSshd();
+  writeFileSync(join(sshd.folder, 'authorized_keys'), '');
+  const { wire } = patientTo(sshd, 500);
+  await sshd.cable.cut();
+  expect((await refusalOf(wire.run({ script: 'echo 1', ...TIME }))).code).toBe('machine.unreachable');
+  await sshd.cable.mend();
+  // Its look would be turned away for good, and nobody would hear of that: Node ends a process for such an error.
+  expect(await wire.run({ script: 'echo 1', ...TIME, signal: AbortSignal.abort() })).toEqual({ kind: 'aborted' });
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  expect(sshd.log()).not.toContain('Failed publickey');
+  expect((await refusalOf(wire.run({ script: 'echo 1', ...TIME }))).code).toBe('machine.refused');
 });
 
 test('what may not repeat is sent once: it waits before, and is lost at once after', async () => {

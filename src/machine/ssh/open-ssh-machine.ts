@@ -29,7 +29,10 @@ export function openSshMachine({ target, host, patienceMs, signal }: SshMachineO
     for (const listener of listeners) listener(change);
   };
   const wire = openSshWire(target, host, { sharing });
-  const machine = shellMachine(withPatience(wire, { name, target, clock, patienceMs, signal, onChange }), { name, clock });
+  // Who waits for a machine that is away waits on one that is closed for nothing, and would hold the process.
+  const closing = new AbortController();
+  const waiting = { name, target, clock, patienceMs, signal: AbortSignal.any([signal, closing.signal]), onChange };
+  const machine = shellMachine(withPatience(wire, waiting), { name, clock });
   const ways = new Set<Reach>();
   return {
     ...machine,
@@ -53,6 +56,7 @@ export function openSshMachine({ target, host, patienceMs, signal }: SshMachineO
       return () => listeners.delete(listener);
     },
     async close() {
+      closing.abort();
       await Promise.all([wire.close(), ...[...ways].map((way) => way.close())]);
       ways.clear();
     },

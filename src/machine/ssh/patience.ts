@@ -111,6 +111,7 @@ class PatientWire implements ShellWire {
 
   /** True when it is back; false where patience is over, or `signal` aborts. */
   #waitUntilBack(signal: AbortSignal | undefined): Promise<boolean> {
+    if (signal?.aborted) return Promise.resolve(false); // no scout is sent whose end nobody hears
     this.#scout ??= this.#lookUntilBack().finally(() => {
       this.#scout = undefined;
     });
@@ -156,7 +157,6 @@ class PatientWire implements ShellWire {
 
 async function untilAborted(promise: Promise<boolean>, signal: AbortSignal | undefined): Promise<boolean> {
   if (signal === undefined) return promise;
-  if (signal.aborted) return false;
   let abort = (): void => undefined;
   const aborted = new Promise<boolean>((resolve) => {
     abort = () => resolve(false);
