@@ -4,7 +4,6 @@
  */
 import { nodeHost } from '../../dist/host/node-host.js';
 import { openReach } from '../../dist/machine/ssh/reach.js';
-import { openSharing } from '../../dist/machine/ssh/ssh-command.js';
 import { openSshWire } from '../../dist/machine/ssh/ssh-wire.js';
 
 const [, , target = '', what = '', given = ''] = process.argv;
@@ -12,7 +11,7 @@ const host = nodeHost();
 if (what === 'script') {
   void openSshWire(target, host).run({ script: given, timeoutMs: 600_000 });
 } else {
-  const reach = await openReach({ host, target, sharing: openSharing(), address: '127.0.0.1', port: Number(given) });
+  const reach = await openReach({ host, target, address: '127.0.0.1', port: Number(given) });
   while (!reach.isOpen()) await host.clock.sleep(20);
   process.stdout.write(`${reach.baseUrl}\n`);
 }

@@ -10,7 +10,7 @@ import { nodeHost } from '../../src/host/node-host.ts';
 import type { Reach } from '../../src/machine/machine.ts';
 import type { ShellReply } from '../../src/machine/shell-wire.ts';
 import { openReach } from '../../src/machine/ssh/reach.ts';
-import { openSharing } from '../../src/machine/ssh/ssh-command.ts';
+import type { Sharing } from '../../src/machine/ssh/ssh-command.ts';
 import { openSshWire, type SshWire } from '../../src/machine/ssh/ssh-wire.ts';
 import type { TestSshd } from './sshd.ts';
 
@@ -18,14 +18,15 @@ export function hostOf({ env }: Pick<TestSshd, 'env'>): Host {
   return { ...nodeHost(), env: { ...process.env, ...env } };
 }
 
-export function wireTo(sshd: Pick<TestSshd, 'env' | 'target'>): SshWire {
-  const wire = openSshWire(sshd.target, hostOf(sshd));
+export function wireTo(sshd: Pick<TestSshd, 'env' | 'target'>, sharing?: () => Sharing): SshWire {
+  const wire = openSshWire(sshd.target, hostOf(sshd), sharing === undefined ? {} : { sharing });
   onTestFinished(() => wire.close());
   return wire;
 }
 
-export async function wayTo(sshd: TestSshd, port: number): Promise<Reach> {
-  const request = { host: hostOf(sshd), target: sshd.target, sharing: openSharing(), address: '127.0.0.1', port };
+export async function wayTo(sshd: TestSshd, port: number, sharing?: () => Sharing): Promise<Reach> {
+  const way = { host: hostOf(sshd), target: sshd.target, address: '127.0.0.1', port };
+  const request = sharing === undefined ? way : { ...way, sharing };
   const reach = await openReach(request);
   onTestFinished(() => reach.close());
   return reach;

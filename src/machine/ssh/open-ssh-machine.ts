@@ -7,7 +7,7 @@ import type { Machine, Reach, ReachChange } from '../machine.ts';
 import { shellMachine } from '../shell/shell-machine.ts';
 import { withPatience } from './patience.ts';
 import { openReach } from './reach.ts';
-import { nameOfTarget, openSharing } from './ssh-command.ts';
+import { nameOfTarget } from './ssh-command.ts';
 import { openSshWire } from './ssh-wire.ts';
 
 export interface SshMachineOptions {
@@ -23,12 +23,11 @@ export interface SshMachineOptions {
 export function openSshMachine({ target, host, patienceMs, signal }: SshMachineOptions): Machine {
   const name = nameOfTarget(target);
   const { clock } = host;
-  const sharing = openSharing();
   const listeners = new Set<(change: ReachChange) => void>();
   const onChange = (change: ReachChange) => {
     for (const listener of listeners) listener(change);
   };
-  const wire = openSshWire(target, host, { sharing });
+  const wire = openSshWire(target, host);
   // Who waits for a machine that is away waits on one that is closed for nothing, and would hold the process.
   const closing = new AbortController();
   const waiting = { name, target, clock, patienceMs, signal: AbortSignal.any([signal, closing.signal]), onChange };
@@ -38,7 +37,7 @@ export function openSshMachine({ target, host, patienceMs, signal }: SshMachineO
     ...machine,
     isHere: false,
     async reach(port, address = '127.0.0.1') {
-      const way = await openReach({ host, target, sharing, address, port });
+      const way = await openReach({ host, target, address, port });
       ways.add(way);
       return {
         baseUrl: way.baseUrl,

@@ -23,12 +23,13 @@ import { knock, pickPort } from '../../host/ports.ts';
 import type { Reach } from '../machine.ts';
 import { isProhibition, refusedForward } from './forwarding.ts';
 import { explainLost } from './lost-words.ts';
-import { nameOfTarget, renderControl, renderSsh, type Sharing } from './ssh-command.ts';
+import { makeSocketFolder, nameOfTarget, openSharing, renderControl, renderSsh, type Sharing } from './ssh-command.ts';
 
 export interface ReachRequest {
   readonly host: Host;
   readonly target: string;
-  readonly sharing: Sharing;
+  /** Asked for each connection. Left out: as scripts have it. */
+  readonly sharing?: () => Sharing;
   /** Where it listens there. */
   readonly address: string;
   readonly port: number;
@@ -112,8 +113,8 @@ class Way implements Reach {
 
   /** One ssh, from its start to its end. */
   async #connectOnce(): Promise<{ readonly wasOpen: boolean; readonly isInVain: boolean }> {
-    const { host, target, sharing } = this.#request;
-    const socket = sharing.kind === 'shared' ? `${sharing.folder}/way-${randomBytes(6).toString('hex')}` : 'none';
+    const { host, target, sharing = openSharing } = this.#request;
+    const { socket, leftover } = await placeSocket(sharing());
     const words = new Words();
     this.#prohibitions = [];
     const ssh = holdProcess({
@@ -133,7 +134,7 @@ class Way implements Reach {
     this.#isOpen = false;
     this.#closing.signal.removeEventListener('abort', stop);
     if (wasOpen && !this.#closing.signal.aborted) this.#drops += 1;
-    await rm(socket, { force: true }).catch(() => undefined); // ssh removes it, unless it was killed
+    await rm(leftover, { recursive: true, force: true }).catch(() => undefined);
     const isRefused = !wasOpen && this.#refusal !== undefined;
     return { wasOpen, isInVain: isRefused || explainLost(stderr, code, hasBegun).isConfiguration };
   }
@@ -176,6 +177,14 @@ class Way implements Reach {
     await ssh.stop(STOP_MS);
     return false;
   }
+}
+
+/** Where ssh binds its socket, which it removes unless it is killed; `leftover` is what may lie there then. */
+async function placeSocket(sharing: Sharing): Promise<{ readonly socket: string; readonly leftover: string }> {
+  const own = sharing.kind === 'shared' ? undefined : await makeSocketFolder();
+  const folder = sharing.kind === 'shared' ? sharing.folder : own;
+  const socket = folder === undefined ? 'none' : `${folder}/way-${randomBytes(6).toString('hex')}`;
+  return { socket, leftover: own ?? socket };
 }
 
 /** What the shell there says, word for word; a login shell may print something between. */

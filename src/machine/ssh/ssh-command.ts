@@ -6,6 +6,7 @@
  * Untrusted: the target comes from a run file. It stands behind `--`, and one that begins with a dash is refused.
  */
 import { lstatSync, mkdirSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { AerieError } from '../../base/errors.ts';
 import type { Host } from '../../host/host.ts';
@@ -64,7 +65,7 @@ export function nameOfTarget(target: string): string {
   return target.startsWith('ssh://') ? name.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1') : name;
 }
 
-function checkTarget(target: string): void {
+export function checkTarget(target: string): void {
   if (target !== '' && !target.startsWith('-') && !/[\0\s]/.test(target)) return;
   throw new AerieError('usage.flag', `${JSON.stringify(target)} is no name of a machine.`, {
     remedy: 'Write it as ssh does: [USER@]NAME or ssh://[USER@]NAME[:PORT]. Nothing was started.',
@@ -72,18 +73,36 @@ function checkTarget(target: string): void {
 }
 
 /**
- * A folder for sockets that only this user can enter. The path of a socket is at most 103 bytes, of which `/%C` takes 41 and the
- * name that ssh binds first 17 more; a folder that is too long, or not ours alone, is not used, and every script then connects anew.
+ * A folder for sockets that only this user can enter, made where it is not there. One that is too long, or not ours alone, is not
+ * used: every script then connects anew. Asked before each connection: what tidies temporary folders takes it away at times.
  */
 export function openSharing(places: readonly string[] = [tmpdir(), '/tmp']): Sharing {
   const uid = process.getuid?.() ?? -1; // a number that no table of users knows has no more than that
+  const folders = places.map((place) => below(place, `aerie-ssh-${uid}`));
+  const folder = folders.find((one) => holdsSockets(one) && isOwnFolder(one, uid));
+  return folder === undefined ? { kind: 'none' } : { kind: 'shared', folder };
+}
+
+/** For one socket where none are shared; whoever asks for it removes it. undefined: no place takes one. */
+export async function makeSocketFolder(places: readonly string[] = [tmpdir(), '/tmp']): Promise<string | undefined> {
   for (const place of places) {
-    const folder = `${place.replace(/\/+$/, '')}/aerie-ssh-${uid}`;
-    // ssh reads the path as a word of its config, with `%` as the beginning of a name.
-    if (folder.length <= 103 - 41 - 17 && /^\/[A-Za-z0-9._/-]+$/.test(folder) && isOwnFolder(folder, uid))
-      return { kind: 'shared', folder };
+    const name = below(place, 'aerie-ssh-');
+    const folder = holdsSockets(`${name}XXXXXX`) ? await mkdtemp(name).catch(() => undefined) : undefined;
+    if (folder !== undefined) return folder;
   }
-  return { kind: 'none' };
+  return undefined;
+}
+
+function below(place: string, name: string): string {
+  return `${place.replace(/\/+$/, '')}/${name}`;
+}
+
+/**
+ * The path of a socket is at most 103 bytes, of which `/%C` takes 41 and the name that ssh binds first 17 more. ssh reads it as a
+ * word of its config, with `%` as the beginning of a name.
+ */
+function holdsSockets(folder: string): boolean {
+  return folder.length <= 103 - 41 - 17 && /^\/[A-Za-z0-9._/-]+$/.test(folder);
 }
 
 function isOwnFolder(folder: string, uid: number): boolean {

@@ -14,7 +14,7 @@ import { explainLost } from './lost-words.ts';
 import { REMOTE_COMMAND, renderInput, scriptStderr } from './remote-shell.ts';
 import { ReplyFrame } from './reply-frame.ts';
 import { Slots } from './slots.ts';
-import { openSharing, renderSsh, type Sharing, type SshCommand, sharingOptions } from './ssh-command.ts';
+import { checkTarget, openSharing, renderSsh, type Sharing, type SshCommand, sharingOptions } from './ssh-command.ts';
 
 export interface SshWire extends ShellWire {
   /** Ends the scripts under way. The shared connection ends by itself a minute later: other runs may use it. */
@@ -22,8 +22,8 @@ export interface SshWire extends ShellWire {
 }
 
 export interface SshWireOptions {
-  /** Left out: a folder of this user's below the system's temporary one. */
-  readonly sharing?: Sharing;
+  /** Asked for each script, because what cleans a temporary folder takes ours away. Left out: a folder of this user's below the system's one. */
+  readonly sharing?: () => Sharing;
 }
 
 const AT_ONCE = 4;
@@ -31,20 +31,20 @@ const MOST_BYTES = 64 * 2 ** 20;
 /** From the start of ssh to a shell that has read its script: ConnectTimeout, twice for a jump host, and a slow login. */
 const OPEN_MS = 30_000;
 
-export function openSshWire(target: string, host: Host, options: SshWireOptions = {}): SshWire {
-  const sharing = options.sharing ?? openSharing();
-  return new Wire(renderSsh(host, target, sharingOptions(sharing), REMOTE_COMMAND));
+export function openSshWire(target: string, host: Host, { sharing = openSharing }: SshWireOptions = {}): SshWire {
+  checkTarget(target);
+  return new Wire(() => renderSsh(host, target, sharingOptions(sharing()), REMOTE_COMMAND));
 }
 
 type Cut = 'timeout' | 'aborted' | 'silent';
 
 class Wire implements SshWire {
-  readonly #command: SshCommand;
+  readonly #command: () => SshCommand;
   readonly #slots = new Slots(AT_ONCE);
   readonly #closing = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
 
-  constructor(command: SshCommand) {
+  constructor(command: () => SshCommand) {
     this.#command = command;
   }
 
@@ -80,7 +80,7 @@ class Wire implements SshWire {
     const limit = openLimit(owner);
     limit.wait(OPEN_MS, 'silent');
     const end = await runPiped({
-      ...this.#command,
+      ...this.#command(),
       input,
       signal: limit.signal,
       hear: (bytes) => {
