@@ -41,7 +41,7 @@ export interface HttpClientOptions {
   readonly connections: number;
   /** Sent on every request; never logged. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A way of our own leads there: no proxy, whatever the environment says. */
+  /** A way of a machine (`Reach`) leads there: no proxy, whatever the environment says. */
   readonly isDirect?: boolean;
 }
 

@@ -64,8 +64,12 @@ export class KeptServer {
   constructor(options: KeptServerOptions) {
     this.name = options.name;
     this.#options = options;
-    const { isDirect = false, whoAnswers } = options.attach ?? {};
-    this.#endpoint = new AdmittedEndpoint({ ...options, isDirect, ...(whoAnswers === undefined ? {} : { whoAnswers }) });
+    const whoAnswers = options.attach?.whoAnswers;
+    this.#endpoint = new AdmittedEndpoint({
+      ...options,
+      isDirect: isDirect(options),
+      ...(whoAnswers === undefined ? {} : { whoAnswers }),
+    });
     this.#state = { kind: 'starting', sinceMs: options.host.clock.elapsed(), deaths: 0 };
   }
 
@@ -213,8 +217,8 @@ export class KeptServer {
   async #watch(baseUrl: string, signal: AbortSignal): Promise<void> {
     const { host, headers } = this.#options;
     const { clock } = host;
-    const isDirect = this.#options.attach?.isDirect ?? false;
-    const control = { client: host.openHttp({ baseUrl, connections: 4, headers, isDirect }), clock, signal };
+    const client = host.openHttp({ baseUrl, connections: 4, headers, isDirect: isDirect(this.#options) });
+    const control = { client, clock, signal };
     let pauseMs = LOOK_FIRST_MS;
     try {
       while (!signal.aborted && !this.#isOver()) {
@@ -340,4 +344,9 @@ export class KeptServer {
   #isOver(): boolean {
     return this.#state.kind === 'failed' || this.#state.kind === 'stopped';
   }
+}
+
+/** To what was launched the way is our own, on another node of Slurm too: no proxy of the environment stands on it. */
+function isDirect({ attach }: Pick<KeptServerOptions, 'attach'>): boolean {
+  return attach === undefined || attach.isDirect === true;
 }

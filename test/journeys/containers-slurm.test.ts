@@ -3,19 +3,26 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { isAlive, until } from '../support/child-processes.ts';
 import { eventsOf, expectAnsweredOnce } from '../support/launch-history.ts';
+import { openProxy } from '../support/proxy.ts';
 import { runningJobs, SECRET, slurmProject } from '../support/slurm-project.ts';
 
 describe.runIf(process.platform === 'linux')('a server under srun', () => {
   test('waits in the queue, is one task on one node with its environment, and is ended with its step', async () => {
-    const { project, slurm } = await slurmProject({ options: '--gpus=8 --export=NONE' });
+    // Login nodes have a proxy for what is outside.
+    const proxy = await openProxy({});
+    const env = { http_proxy: `http://127.0.0.1:${proxy.port}`, no_proxy: '', NO_PROXY: '' };
+    const { project, slurm } = await slurmProject({
+      options: '--gpus=8 --export=NONE',
+      secrets: { HF_TOKEN: SECRET, ...env },
+    });
     slurm.setFull(true);
-    slurm.setNode('localhost'); // a name that is not this machine's: it is asked there
+    slurm.setNode('0.0.0.0'); // a name that is not this machine's: it is asked there
     const run = project.start('run', 'run.yaml');
     await run.line(/queued in Slurm: job 100 of Slurm waits: PENDING, Resources/);
     slurm.setFull(false);
     const ended = await run.ended;
     expect(ended.code, ended.stderr).toBe(0);
-    expect(ended.stderr).toContain(`ready at http://localhost:${project.port}`);
+    expect(ended.stderr).toContain(`ready at http://0.0.0.0:${project.port}`);
     expectAnsweredOnce(project, { B1: 4 });
     const [job] = runningJobs(slurm);
     expect(job?.options).toMatchObject({ nodes: '1', ntasks: '1', export: 'AERIE_LAUNCH,HF_TOKEN', 'kill-on-bad-exit': true });
@@ -25,9 +32,14 @@ describe.runIf(process.platform === 'linux')('a server under srun', () => {
       expect.arrayContaining([`HF_TOKEN=${SECRET}`, `AERIE_LAUNCH=${String(job?.options['job-name'])}`]),
     );
     expect(readFileSync(`/proc/${job?.pid}/cmdline`, 'utf8')).not.toContain(SECRET);
+    for (const command of [['server', 'verify'], ['probe']]) {
+      const asked = await project.aerie(...command, 'run.yaml');
+      expect(asked.code, asked.stdout + asked.stderr).toBe(0);
+    }
     const stopped = await project.aerie('server', 'stop', 'run.yaml');
     expect(stopped.code, stopped.stdout).toBe(0);
     expect([runningJobs(slurm), isAlive(job?.pid ?? 0)]).toEqual([[], false]);
+    expect(proxy.asked).toEqual([]);
   });
 
   test('whose srun is killed goes on, is found again, and is ended by its name', async () => {

@@ -78,7 +78,9 @@ export class ServerQuestions {
     const reach = url === '' ? await this.#machine.reach(port, address === '' ? undefined : address) : undefined;
     this.#reach = reach;
     if (reach !== undefined && !(await this.#untilOpen(reach, port))) return;
-    const client = host.openHttp({ baseUrl: reach?.baseUrl ?? url, connections: CONNECTIONS, headers: this.#subject.headers });
+    const { headers } = this.#subject;
+    const way = { baseUrl: reach?.baseUrl ?? url, isDirect: reach !== undefined };
+    const client = host.openHttp({ ...way, connections: CONNECTIONS, headers });
     this.#client = client;
     this.#asked = { client, clock, signal };
     this.#askHealth(this.#asked);

@@ -94,7 +94,7 @@ async function verifyServer(
   const dialect = dialectOf(server.engine);
   const at = await addressOfLaunch(machine, current);
   const reach = await openLaunchWay(machine, current, at, context);
-  const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2 });
+  const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2, isDirect: true });
   const asked = () => ({ inFlight: 0, answered: 0 });
   const watch = new LaunchWatch({
     launch: current,

@@ -90,7 +90,7 @@ async function abortRequests(
   const at = await addressOfLaunch(machine, record);
   if (at.kind !== 'listens') throw new Error(at.says);
   const reach = await reachLaunch(machine, record, at);
-  const client = host.openHttp({ baseUrl: reach.baseUrl, connections: 1, headers });
+  const client = host.openHttp({ baseUrl: reach.baseUrl, connections: 1, headers, isDirect: true });
   try {
     await untilOpen(reach, host.clock, Number.POSITIVE_INFINITY, signal);
     await client.send({ method: 'POST', path: '/abort_request', body: JSON.stringify({ rid: '', abort_all: true }) }, signal);

@@ -22,7 +22,7 @@ export async function openEngine(
   const machine = contained ?? options.machine;
   const mirror = mirrorOf?.(record);
   const reach = await reachLaunch(machine, record, address);
-  const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2, headers });
+  const control = host.openHttp({ baseUrl: reach.baseUrl, connections: 2, headers, isDirect: true });
   return new LaunchedEngine({
     ...{ name, emit, machine, dialect, control, reach, clock: host.clock, launch: record, asked, onOver },
     ...(checkRemedy === undefined ? {} : { checkRemedy }),
