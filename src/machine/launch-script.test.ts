@@ -31,6 +31,13 @@ test.each(['sh', 'bash'])('%s: reports, runs, and writes the exit status', async
   expect(log()).toBe('A=1\n');
 });
 
+test.each(['sh', 'bash'])('%s: an exit status that cannot be written leaves no word in the log of the program', (shell) => {
+  const { log, request } = launchIn(shell, { command: `sh -c 'mkdir status.new; echo last'` });
+  expect(readdirSync(request.workFolder)).toEqual(expect.arrayContaining(['status.new', 'status.start']));
+  expect(readdirSync(request.workFolder)).not.toContain('status');
+  expect(log()).toBe('last\n');
+});
+
 test.each(['sh', 'bash'])(
   '%s: one of two scripts of a launch runs; the other says so to who listens, and touches nothing',
   async (shell) => {

@@ -78,7 +78,8 @@ export function renderLaunchScript(request: DetachedStart): string {
     ...inForeground(request.command),
     ';;',
     'esac',
-    `printf '%s\\n' "$?" >${status}.new && { sync -- ${status}.new; mv -f -- ${status}.new ${status} && sync -- ${quoteShell(dirname(request.statusPath))}; }`,
+    // The log is the program's: a disk that does not take the status did not end it.
+    `{ printf '%s\\n' "$?" >${status}.new && { sync -- ${status}.new; mv -f -- ${status}.new ${status} && sync -- ${quoteShell(dirname(request.statusPath))}; }; } 2>/dev/null`,
     'exit 0',
     '}',
     '',
