@@ -60,6 +60,7 @@ export interface LaunchProject extends Omit<Project, 'aerie' | 'start'> {
   journal(): JournalLine[];
   book(): {
     readonly launches: number;
+    readonly tries: readonly object[];
     readonly current?: { readonly identity?: { readonly pid: number }; readonly flags: object; readonly logPath: string };
   };
 }

@@ -1,6 +1,6 @@
 /** `aerie server stop`: ends the launches of a run file, whoever watched them, and waits until the memory of the GPUs is free. */
 import { join } from 'node:path';
-import { AerieError } from '../../base/errors.ts';
+import { AerieError, type ErrorCode } from '../../base/errors.ts';
 import type { Event, Happening } from '../../base/events.ts';
 import { openRunLog } from '../../observe/run-log.ts';
 import type { RunSpec } from '../../spec/run.ts';
@@ -32,16 +32,16 @@ export interface StoppedServer {
 export async function runServerStop(input: ServerInput, context: OperationContext): Promise<ServerStopReport> {
   const { run } = await findRun(input.run);
   const servers = chooseServers(run, input);
-  const folder = await openWherePossible(run, context);
-  const { emit, close } =
-    folder === undefined ? { emit: sayOnly(context), close: () => undefined } : recorder(run, folder, context);
-  const policy = () => (folder === undefined ? run.policy : policyInForce(run, folder.ledger));
+  const opened = await openWherePossible(run, context);
+  const isUnrecorded = opened instanceof AerieError;
+  const { emit, close } = isUnrecorded ? { emit: sayOnly(context), close: () => undefined } : recorder(run, opened, context);
+  const policy = () => (isUnrecorded ? run.policy : policyInForce(run, opened.ledger));
   try {
     const stopped: StoppedServer[] = [];
     for (const server of servers) {
-      const launcher = await openIdleLauncher({ run, server, context, emit, policy, isUnrecorded: folder === undefined });
-      const { says, ...outcome } = await launcher.stop();
-      const unrecorded = folder === undefined && outcome.pid > 0 ? [UNRECORDED] : [];
+      const launcher = await openIdleLauncher({ run, server, context, emit, policy, isUnrecorded });
+      const { says, isNoted, ...outcome } = await launcher.stop();
+      const unrecorded = isUnrecorded && outcome.pid > 0 ? [sayUnrecorded(opened, isNoted)] : [];
       stopped.push({ name: server.name, ...outcome, says: [...says, ...unrecorded] });
     }
     return { run: run.name, servers: stopped, isClean: stopped.every(({ isGone, isMemoryFree }) => isGone && isMemoryFree) };
@@ -50,19 +50,24 @@ export async function runServerStop(input: ServerInput, context: OperationContex
   }
 }
 
-const UNRECORDED =
-  'The disk of the run folder is full, so nothing says that it was stopped. Free space; the next start will take this end for a death.';
+function sayUnrecorded({ message }: AerieError, isNoted: boolean): string {
+  const unsaid = `${message} So the history of the run has no line of this stop.`;
+  const next = isNoted ? 'knows of it all the same' : 'takes it for a death, which counts as a try';
+  return `${unsaid} The next start ${next}.`;
+}
 
-/** undefined: the disk is full and nobody works there. A server that costs money is ended all the same; its book needs only to be read. */
-async function openWherePossible(run: RunSpec, { host }: OperationContext): Promise<HeldFolder | undefined> {
+/** An error: the disk takes nothing more, and nobody works there. A server that costs money is ended all the same; its book needs only to be read. */
+async function openWherePossible(run: RunSpec, { host }: OperationContext): Promise<HeldFolder | AerieError> {
   try {
     return await openRunFolder(run, host);
   } catch (thrown) {
-    const isFull = thrown instanceof AerieError && thrown.code === 'disk.full';
-    if (!isFull || (await workerOf(run.folder)) !== undefined) throw thrown;
-    return undefined;
+    const isOfDisk = thrown instanceof AerieError && OF_DISK.has(thrown.code);
+    if (!isOfDisk || (await workerOf(run.folder)) !== undefined) throw thrown;
+    return thrown;
   }
 }
+
+const OF_DISK: ReadonlySet<string> = new Set<ErrorCode>(['disk.full', 'disk.read-only', 'disk.failed']);
 
 function recorder(run: RunSpec, { ledger, close }: HeldFolder, { onEvent }: OperationContext) {
   const log = openRunLog(join(run.folder, 'logs', 'aerie.log'));

@@ -42,6 +42,8 @@ export interface StoppedLaunch {
   readonly says: readonly string[];
   readonly isGone: boolean;
   readonly isMemoryFree: boolean;
+  /** The next start knows that this end was asked for. */
+  readonly isNoted: boolean;
 }
 
 export class EngineLauncher {
@@ -137,11 +139,10 @@ export class EngineLauncher {
     const { shelf, machine } = this.#options;
     const book = await findLiving(this.#life, await shelf.read(), (record) => findToStop(machine, record));
     const record = book.current;
-    if (record === undefined) return { pid: 0, says: [], isGone: true, isMemoryFree: true };
+    if (record === undefined) return { pid: 0, says: [], isGone: true, isMemoryFree: true, isNoted: true };
     const report = await endLaunch(this.#options, record);
+    const isNoted = await shelf.noteStopped(book); // first: a disk that is nearly full takes this and no event
     tellLaunch(this.#options, 'launch.ended', record, { how: 'stopped by a person' });
-    const { current: _, ...without } = book;
-    await shelf.write({ ...without, isPending: false });
     const inside = { ...this.#options, machine: machineOfLaunch(machine, record) };
     const held = await lookAtMemory(inside, book.baseline ?? [], record.marker);
     return {
@@ -149,6 +150,7 @@ export class EngineLauncher {
       says: [...(report === undefined ? [] : describeLeft(report)), ...held],
       isGone: report?.isStopped ?? true,
       isMemoryFree: held.length === 0,
+      isNoted,
     };
   }
 

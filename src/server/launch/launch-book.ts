@@ -3,14 +3,15 @@
  * process is started (the marker finds what was started by an Aerie that died at once) and after everything that changes it.
  * Promise: whoever reads it sees a whole book, the old one or the new one, also after a power cut.
  */
-import { join } from 'node:path';
-import { AerieError } from '../../base/errors.ts';
+import { access, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { AerieError, diskCodeOf, systemCodeOf } from '../../base/errors.ts';
 import type { Redact } from '../../base/redact.ts';
 import { readText } from '../../host/read-text.ts';
 import type { Containment } from '../../machine/contained/inside.ts';
 import type { GpuReading, ProcessIdentity } from '../../machine/machine.ts';
 import { replaceFile } from '../../shard/durable-file.ts';
-import { ensureFolder } from '../../shard/durable-folder.ts';
+import { ensureFolder, syncFolder } from '../../shard/durable-folder.ts';
 import type { KeptChanges } from '../recovery/kept-changes.ts';
 import type { Flags, LaunchTry } from '../recovery/recovery.ts';
 import type { LoadSeen } from './changed-launch.ts';
@@ -82,6 +83,8 @@ export interface BookShelf {
   write(book: ServerBook): Promise<void>;
   /** For a remark beside others who write: nobody writes between the reading and the writing. undefined: nothing is to be written. */
   change(edit: (book: ServerBook) => ServerBook | undefined): Promise<void>;
+  /** A person has ended the launch that lives. Where the disk takes no book any more, a mark says so; false: nothing does. */
+  noteStopped(book: ServerBook): Promise<boolean>;
 }
 
 /** The end of a launch and the news that it is ready come from two sides of one process. By the path of the book. */
@@ -104,7 +107,9 @@ export function openBook(folder: string, server: string, empty: KeptChanges, red
       if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       throw thrown;
     });
-    return text === undefined ? { v: 1, launches: 0, tries: [], isPending: false, kept: empty } : parseBook(text, path);
+    if (text === undefined) return { v: 1, launches: 0, tries: [], isPending: false, kept: empty };
+    const book = parseBook(text, path);
+    return (await isMarked(folder, book)) ? withoutCurrent(book) : book;
   };
   const write = async (book: ServerBook): Promise<void> => {
     await ensureFolder(join(folder, 'servers'));
@@ -119,10 +124,51 @@ export function openBook(folder: string, server: string, empty: KeptChanges, red
         const edited = edit(await read());
         if (edited !== undefined) await write(edited);
       }),
+    async noteStopped(book) {
+      try {
+        await inTurn(path, () => write(withoutCurrent(book)));
+        return true;
+      } catch (thrown) {
+        if (diskCodeOf(systemCodeOf(thrown)) === undefined) throw thrown;
+        return await mark(folder, book);
+      }
+    },
   };
 }
 
-/** Read, and never written: for who ends a launch where the disk takes nothing more. */
+function withoutCurrent({ current: _, ...book }: ServerBook): ServerBook {
+  return { ...book, isPending: false };
+}
+
+/**
+ * An empty file: a disk without space has room for a name as a rule. Named by the marker, which no two launches share, so that one that
+ * is left behind is in nobody's way.
+ */
+function markPathOf(folder: string, { marker }: LaunchRecord): string {
+  return join(folder, 'servers', `${marker}.stopped`);
+}
+
+async function mark(folder: string, { current }: ServerBook): Promise<boolean> {
+  if (current === undefined) return true;
+  const path = markPathOf(folder, current);
+  try {
+    await (await open(path, 'w')).close();
+    await syncFolder(dirname(path));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function isMarked(folder: string, { current }: ServerBook): Promise<boolean> {
+  if (current === undefined) return false;
+  return access(markPathOf(folder, current)).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** For who ends a launch where the disk takes nothing more: read, and nothing is written but that it was stopped. */
 export function withoutWriting(shelf: BookShelf): BookShelf {
   return { ...shelf, write: () => Promise.resolve(), change: () => Promise.resolve() };
 }
