@@ -23,7 +23,7 @@ export async function slurmProject(
   onTestFinished(() => slurm.endAll());
   const own = `--as sglang@0.5.8 --scenario ${project.path('scenario.json')} --clock-rate ${clockRate} --journal ${project.path('journal.jsonl')}`;
   const command = `srun ${options} ${process.execPath} ${PROGRAM} ${own} --`;
-  project.change({ server: { command, env: { HF_TOKEN: '$HF_TOKEN' } } });
+  project.change({ server: { command, env: { HF_TOKEN: '$HF_TOKEN' }, ...request.server } });
   return { project, slurm };
 }
 

@@ -23,7 +23,7 @@ import { sayChanged } from './book-under-rule.ts';
 import { machineOfLaunch } from './contained-launch.ts';
 import { findFreePort } from './find-free-port.ts';
 import { findStarted, findToStop } from './find-started.ts';
-import { findAddress } from './launch-address.ts';
+import { findAddress, refusedLoopback } from './launch-address.ts';
 import type { LaunchRecord, ServerBook } from './launch-book.ts';
 import { findLiving, type LauncherLife, noteOver } from './launch-endings.ts';
 import type { LaunchedEngine } from './launched-engine.ts';
@@ -186,10 +186,12 @@ export class EngineLauncher {
 
   async #watch(book: ServerBook, record: LaunchRecord): Promise<LaunchedProcess> {
     this.#answeredBefore = this.#options.asked().answered;
-    const address = await findAddress(this.#options, record).catch(async (thrown: unknown) => {
+    const address = await findAddress(this.#options, record);
+    const refused = refusedLoopback(record, address);
+    if (refused !== undefined) {
       await endLaunch(this.#options, record);
-      throw thrown;
-    });
+      throw refused;
+    }
     const over = async (verdict: LiveVerdict) => {
       const latest = await this.#options.shelf.read();
       await noteOver(this.#life, { ...book, ...latest }, { record: latest.current ?? record, verdict });

@@ -62,10 +62,7 @@ const QUEUE_LOOK_MS = 2_000;
 /** A queue takes hours: often enough to see that it is still asked, seldom enough for a log. */
 const TOLD_AGAIN_MS = 600_000;
 
-/**
- * Waits while the job waits in the queue of Slurm, without a limit. Throws `server.not-launched` where it came to another node and
- * listens on its loopback alone.
- */
+/** Waits while the job waits in the queue of Slurm, without a limit. Throws `machine.unreachable`: what waits there goes on. */
 export async function findAddress(
   options: Pick<LauncherOptions, 'machine' | 'host' | 'emit' | 'name' | 'signal'>,
   record: LaunchRecord,
@@ -74,7 +71,7 @@ export async function findAddress(
   const beganAt = host.clock.elapsed();
   for (let told = { says: '', at: 0 }; ; ) {
     const at = await addressOfLaunch(machine, record);
-    if (at.kind === 'listens') return refuseItsLoopback(record, at);
+    if (at.kind === 'listens') return at;
     if (signal.aborted || (at.kind === 'none' && (await hasClientEnded(machine, record)))) return at;
     const now = host.clock.elapsed();
     const says = at.kind === 'none' ? 'queued in Slurm: it has not taken the job yet' : at.says;
@@ -94,11 +91,13 @@ async function hasClientEnded(machine: Machine, record: LaunchRecord): Promise<b
   return main !== 'running';
 }
 
-function refuseItsLoopback({ flags }: LaunchRecord, at: Extract<LaunchAddress, { kind: 'listens' }>): LaunchAddress {
+/** Why nobody reaches it there, ever: it came to another node and listens on its loopback alone. */
+export function refusedLoopback({ flags }: Pick<LaunchRecord, 'flags'>, at: LaunchAddress): AerieError | undefined {
   const host = String(findFlag(flags, ['host'], VLLM_LINE) ?? LOOPBACK);
-  if (at.address === undefined || (host !== LOOPBACK && host !== 'localhost' && host !== '::1')) return at;
+  const isElsewhere = at.kind === 'listens' && at.address !== undefined;
+  if (!isElsewhere || (host !== LOOPBACK && host !== 'localhost' && host !== '::1')) return undefined;
   const node = at.address;
-  throw new AerieError('server.not-launched', `Slurm started the engine on node ${node}, where it listens on ${host} alone.`, {
+  return new AerieError('server.not-launched', `Slurm started the engine on node ${node}, where it listens on ${host} alone.`, {
     remedy: `Write host: 0.0.0.0 under flags:, so that it is reached at ${node}; then the same command. What was started was ended.`,
   });
 }
