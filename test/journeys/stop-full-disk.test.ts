@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isAlive } from '../support/child-processes.ts';
-import { eventsOf, expectAnsweredOnce } from '../support/launch-history.ts';
+import { endsWithTheTest, eventsOf, expectAnsweredOnce } from '../support/launch-history.ts';
 import { type LaunchProject, launchProject } from '../support/launch-project.ts';
 import { onSmallDisk, whyNoSmallDisk } from '../support/tmpfs.ts';
 
@@ -34,6 +34,7 @@ async function expectRuns(project: LaunchProject): Promise<void> {
 describe.skipIf(noDisk !== undefined)('aerie server stop ends the server', () => {
   test('on a full disk, and a mark has the next start take it for a stop and for no death', async () => {
     const project = await launchProject({ prompts: 4 });
+    endsWithTheTest(project); // its book goes with the disk
     await onSmallDisk(project.runFolder, 4 * MIB, async (disk) => {
       const said = await stopOnSuchDisk(project, () =>
         expect(() => writeFileSync(join(project.runFolder, 'ballast'), Buffer.alloc(8 * MIB))).toThrow('ENOSPC'),
@@ -52,6 +53,7 @@ describe.skipIf(noDisk !== undefined)('aerie server stop ends the server', () =>
 
   test('on a disk that was made read-only, which takes no mark, and says what the next start does', async () => {
     const project = await launchProject({ prompts: 4 });
+    endsWithTheTest(project); // its book goes with the disk
     project.change({ server: { log: project.path('s.log') } }); // one that is open for writing cannot be made read-only
     await onSmallDisk(project.runFolder, 64 * MIB, async (disk) => {
       const said = await stopOnSuchDisk(project, () => disk.makeReadOnly());
