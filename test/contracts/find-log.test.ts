@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { nodeHost } from '../../src/host/node-host.ts';
 import { localMachine } from '../../src/machine/local/local-machine.ts';
+import { parseInspection } from '../../src/server/attach/container-facts.ts';
 import { findServerLog } from '../../src/server/attach/find-log.ts';
 import { openServerLog } from '../../src/server/attach/read-server-log.ts';
 import { until } from '../support/child-processes.ts';
@@ -204,6 +205,18 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
     writeFileSync(path, entry('d'));
     await source?.readOn();
     expect(source?.account().facts.lines).toBe(6);
+  });
+
+  test('a line without an end that is longer than docker is asked for at once is no news', async () => {
+    const bin = folderOf();
+    const script = `#!/bin/sh\nprintf '2026-11-30T22:26:56.931000002Z '\nhead -c 4000000 /dev/zero | tr '\\0' x\n`;
+    writeFileSync(join(bin, 'docker'), script, { mode: 0o755 });
+    const machine = localMachine({ ...nodeHost(), env: { ...process.env, PATH: `${bin}:${process.env['PATH']}` } });
+    const container = parseInspection(JSON.stringify([{ Id: 'a'.repeat(64) }]));
+    if (container === undefined) throw new Error('no container');
+    const source = await openServerLog(machine, { kind: 'docker', container }, 'sglang');
+    expect(await source?.readOn()).toBe(true);
+    expect(source?.bytes).toBe(0);
   });
 
   test.runIf(canMakeUnits())('a unit of systemd: this start of it, to the last entry', async () => {

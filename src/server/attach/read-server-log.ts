@@ -54,12 +54,15 @@ class CommandLog implements LogSource {
   }
 
   async readOn(): Promise<boolean> {
+    let wasEmpty = false;
     for (let read = 0; read < MOST_BYTES_A_LOOK; ) {
       const { bytes, isCut } = await this.#next();
       this.#reader.feed(bytes);
       this.#bytes += bytes.length;
       read += bytes.length;
-      if (!isCut) return true;
+      // A piece may hold nothing but what is known, once; a line that is longer than a piece has no end yet.
+      if (!isCut || (bytes.length === 0 && wasEmpty)) return true;
+      wasEmpty = bytes.length === 0;
     }
     return false;
   }
