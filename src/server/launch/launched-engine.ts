@@ -89,7 +89,9 @@ export class LaunchedEngine implements LaunchedProcess {
   async leave(): Promise<'running'> {
     this.#left.abort();
     // A look at a machine that is out of reach may wait for long.
-    await Promise.race([this.#watching, this.#clock.sleep(LEAVE_MS)]);
+    const hasLeft = new AbortController();
+    await Promise.race([this.#watching, this.#clock.sleep(LEAVE_MS, hasLeft.signal)]);
+    hasLeft.abort(); // else the process waits for the clock
     return 'running';
   }
 
