@@ -112,6 +112,16 @@ test('a machine that is closed while it is away lets go of whoever waits for it'
   expect((await waiting).code).toBe('machine.unreachable');
 });
 
+test('a way that is asked for while its machine is closed is closed too', async () => {
+  const { machine } = await openSshBench({});
+  const before = childrenOf(process.pid);
+  const coming = machine.reach(1);
+  await machine.close();
+  await coming;
+  await new Promise((resolve) => setTimeout(resolve, 500)); // its ssh is there by then
+  await until(() => childrenOf(process.pid).every((pid) => before.includes(pid)), 10_000);
+});
+
 test('a question that was aborted before it was asked looks for nothing', async () => {
   const sshd = await startSshd();
   writeFileSync(join(sshd.folder, 'authorized_keys'), '');

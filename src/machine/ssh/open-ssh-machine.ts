@@ -38,6 +38,7 @@ export function openSshMachine({ target, host, patienceMs, signal }: SshMachineO
     isHere: false,
     async reach(port, address = '127.0.0.1') {
       const way = await openReach({ host, target, address, port });
+      if (closing.signal.aborted) await way.close();
       ways.add(way);
       return {
         baseUrl: way.baseUrl,
