@@ -5,6 +5,7 @@
  * Promises: what is known is told within three seconds (`onEarly`); all is over in twenty-five, whatever hangs; what was not
  * seen is said, with the command for someone who may see it.
  */
+import { setMaxListeners } from 'node:events';
 import type { Clock, Host } from '../host/host.ts';
 import { systemClock } from '../host/node-host.ts';
 import type { Machine } from '../machine/machine.ts';
@@ -38,6 +39,7 @@ export async function runProbe(input: ProbeInput, given: OperationContext): Prom
   context.onNote(`probing ${target.taken}`);
   const over = new AbortController();
   const signal = AbortSignal.any([context.drain, context.abort, over.signal]);
+  setMaxListeners(0, signal); // every question to every server listens while it waits
   const world: ProbeWorld = { host, clock, signal, endsAt: beganAt + END_MS };
   const places = placesOf(target, context).map((place) => new PlaceProbe(place, world));
   try {

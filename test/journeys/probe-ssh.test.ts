@@ -62,6 +62,10 @@ test.skipIf(!hasSshd)(
       remedy: expect.stringContaining('ssh gpu-box true'),
     });
     expect(away.code).toBe(5);
+    // One that answers at once that nothing listens: its words, and not that it was silent.
+    await box.cable.cut();
+    const { stderr } = await project.aerie(['probe', box.target], { env: box.env });
+    expect(stderr).toMatch(/gpu-box cannot be reached: .*(reset|refused|closed)/i);
     const option = await project.aerie(['probe', '--json', '--', '-oProxyCommand=touch was-run']);
     expect(option.code).toBe(2);
     expect(option.json().error).toMatchObject({ code: 'usage.flag' });

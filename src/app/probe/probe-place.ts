@@ -39,10 +39,15 @@ export class PlaceProbe {
   readonly #logs = new Map<ServerProbe, ServerLogProbe>();
   #result: SurveyResult | undefined;
   #last: Survey | undefined;
+  /** What ssh says of a machine that is away; '' = it is not, or nothing was heard. */
+  #awayBecause = '';
 
   constructor(place: Place, world: ProbeWorld) {
     this.place = place;
     this.#world = world;
+    place.machine.onReachChange(({ isAway, because }) => {
+      this.#awayBecause = isAway ? because : '';
+    });
     for (const subject of place.subjects) this.#add(subject);
   }
 
@@ -180,9 +185,10 @@ export class PlaceProbe {
     const left = Math.max(500, Math.min(timeoutMs, endsAt - clock.elapsed()));
     const taking = takeSurvey(this.place.machine, question, { random: host.random, timeoutMs: left, signal });
     // A machine that is away waits for its connection, longer than a probe lasts.
-    const late = clock
-      .sleep(left + 200, signal)
-      .then((): SurveyResult => ({ kind: 'unseen', because: `it did not answer in ${Math.round(left / 1000)} s`, isAway: true }));
+    const late = clock.sleep(left + 200, signal).then((): SurveyResult => {
+      const because = this.#awayBecause === '' ? `it did not answer in ${Math.round(left / 1000)} s` : this.#awayBecause;
+      return { kind: 'unseen', because, isAway: true };
+    });
     taking.catch(() => undefined);
     return Promise.race([taking, late]);
   }
