@@ -58,6 +58,9 @@ test('a port that accepts and says nothing, a busy server whose health takes lon
   expect(hung.data).toMatchObject({ health: { kind: 'http', status: 200 }, capacity: { poolTokens: 159_277 } });
   expect(hung.data.unseen.join('\n')).toContain('/get_server_info: no answer in 15 s');
   expect(hung.data.activity.kind).not.toBe('working');
+  // Its health says 200 by itself; what its scheduler alone can tell does not come.
+  expect(hung.data).toMatchObject({ state: 'unresponsive', isReady: false, isWell: false });
+  expect(hung.code).toBe(1);
 });
 
 async function listen(server: ReturnType<typeof createTcp> | Server): Promise<number> {

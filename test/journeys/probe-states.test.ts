@@ -2,8 +2,10 @@
  * What one look says of servers in every state, real processes, ports and logs: nobody, loading, warming up, at rest, with a dead
  * scheduler, killed. Several are looked at side by side.
  */
+import { once } from 'node:events';
 import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { makeProject } from '../support/cli.ts';
 import { freePort } from '../support/launch-bench.ts';
 import { SERVER_FLAGS, startProbedServer } from '../support/probed-server.ts';
@@ -74,6 +76,24 @@ test('nobody there, a load, a warm-up, a dead scheduler behind a health of 200, 
   expect(of(gone, 'crashed').for.join('; ')).toContain('it had been ready, and its port is closed');
   // What it held stands in its log all the same.
   expect(gone.capacity).toMatchObject({ poolTokens: 159_277, kvType: { type: 'bf16' } });
+});
+
+test('a dozen servers at once, none of HTTP, are looked at without a word of Node', async () => {
+  const project = makeProject();
+  const speaker = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')).on('error', () => undefined);
+  speaker.listen(0, '127.0.0.1');
+  await once(speaker, 'listening');
+  onTestFinished(() => void speaker.close());
+  const { port } = speaker.address() as AddressInfo;
+  const servers = Array.from({ length: 12 }, () => ({ engine: 'sglang', attach: `http://127.0.0.1:${port}` }));
+  const run = { run: 'r', model: 'm', servers, partitions: [{ name: 'B1', from: 'b1.jsonl' }] };
+  writeFileSync(project.path('run.yaml'), JSON.stringify(run));
+  writeFileSync(project.path('b1.jsonl'), '{"prompt":"hello"}\n');
+  const result = await project.aerie(['probe', 'run.yaml']);
+  expect(result.code, result.stdout + result.stderr).toBe(1);
+  expect(result.stderr).not.toContain('MaxListeners');
+  expect(result.stdout).toMatch(/health {5}refused: no answer of HTTP came \(.*HTTP/);
+  expect(result.stdout).not.toContain('nothing listens there');
 });
 
 test('a locked server tells no secret: its key in the log, on its command line and in the environment', async () => {

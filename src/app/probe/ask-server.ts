@@ -26,6 +26,8 @@ export interface ToldFacts {
   readonly facts: ServerFacts | undefined;
   /** By what it answers; undefined = nothing tells. */
   readonly engine: 'sglang' | 'vllm' | undefined;
+  /** How long its scheduler has not answered, while its front end did; 0 = it did, or was not asked. */
+  readonly schedulerSilentMs: number;
   /** What it did not tell, and why. */
   readonly unseen: readonly string[];
 }
@@ -53,6 +55,7 @@ export async function askFacts(asked: AskedServer, engine: EngineName | undefine
   return {
     facts: isAnswered ? dialect.parseFacts(known, model) : undefined,
     engine: told,
+    schedulerSilentMs: (engine ?? told) === 'sglang' && isSchedulerSilent(replies) ? ACCOUNT_WAITS_MS : 0,
     unseen: [...new Set(unseen)].slice(0, 4),
   };
 }
@@ -71,7 +74,20 @@ async function readPath(asked: AskedServer, path: string): Promise<FactReply> {
   const reply = await send(asked, path, ACCOUNT_WAITS_MS);
   if (reply.kind === 'http') return { status: reply.status, body: reply.body.take() };
   if (reply.kind === 'transport') return { status: 0, body: reply.code === 'ECONNREFUSED' ? '' : reply.code };
-  return { status: 0, body: `no answer in ${ACCOUNT_WAITS_MS / 1000} s` };
+  return { status: 0, body: SILENT };
+}
+
+const SILENT = `no answer in ${ACCOUNT_WAITS_MS / 1000} s`;
+/** Paths that SGLang answers between two steps of its scheduler; its front end answers the others by itself. */
+const OF_SCHEDULER = ['/server_info', '/get_server_info'];
+
+function isSchedulerSilent(replies: ReadonlyMap<string, FactReply>): boolean {
+  const asked = [...replies].map(([path, { status, body }]) => ({ isOfScheduler: OF_SCHEDULER.includes(path), status, body }));
+  return (
+    asked.some(({ isOfScheduler, body }) => isOfScheduler && body === SILENT) &&
+    asked.some(({ isOfScheduler, status }) => !isOfScheduler && status === 200) &&
+    asked.every(({ isOfScheduler, status }) => !isOfScheduler || status !== 200)
+  );
 }
 
 function recognise(replies: ReadonlyMap<string, FactReply>): 'sglang' | 'vllm' | undefined {

@@ -1,6 +1,7 @@
 /** A probed server for people and for `--json`: what was seen of it, judged. Secrets are taken out here, and nowhere later. */
 import { redactAll } from '../../base/redact-shapes.ts';
 import type { Account } from '../../diagnosis/account.ts';
+import type { LiveState } from '../../diagnosis/live/look.ts';
 import type { LogFacts } from '../../diagnosis/log-facts.ts';
 import { judgeProbe } from '../../diagnosis/probe/judge-probe.ts';
 import type { Evidence } from '../../diagnosis/verdict.ts';
@@ -49,7 +50,7 @@ export async function probedServer(server: ServerProbe, around: DescribeAround):
     capacity: capacityOf(log, facts, verified),
     ...{ verdict, activity, hypotheses, verified, policy },
     errors: errorsOf(server.log?.account()),
-    unseen: unseenOf(server, around.place),
+    unseen: unseenOf(server, around.place, verdict.state),
     isReady: verdict.state === 'ready' || verdict.state === 'serving',
     isPolicyKept: policy.every(({ broken }) => !broken),
   };
@@ -98,7 +99,7 @@ function errorsOf(account: Account | undefined): Evidence[] {
   return [...lines.values()].sort((a, b) => a.line - b.line).slice(-MOST_ERRORS);
 }
 
-function unseenOf(server: ServerProbe, place: PlaceProbe): string[] {
+function unseenOf(server: ServerProbe, place: PlaceProbe, state: LiveState): string[] {
   const { subject, log, process, address } = server;
   const { facts, health } = server.questions;
   const machine = place.report();
@@ -116,6 +117,9 @@ function unseenOf(server: ServerProbe, place: PlaceProbe): string[] {
     ...(log === undefined || log.unread === '' ? [] : [log.unread]),
     ...(process === undefined && machine.because === '' && !isNamed
       ? [`its process: no engine of this port or log is seen on ${machine.name}`]
+      : []),
+    ...(state === 'absent' && health?.health.kind === 'http'
+      ? [`an engine: what answers with ${health.health.status} there may be anything`]
       : []),
     ...(address === '' ? sayNoAddress(isNamed, process) : []),
     ...(facts === undefined && address !== '' && !isClosed ? ['its own account: it was not told in time'] : []),

@@ -224,6 +224,8 @@ export class ServerProbe {
       engine: engine === 'sglang' || engine === 'vllm' ? engine : undefined,
       readings: this.#readings,
       health: this.questions.health?.health,
+      isAccountTold: this.questions.facts?.facts !== undefined,
+      schedulerSilentMs: this.questions.facts?.schedulerSilentMs ?? 0,
       log: this.seenLog,
       process:
         process === undefined || survey === undefined ? undefined : { ...process, uninterruptible: stuckOf(survey, this.#pid) },

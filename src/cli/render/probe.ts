@@ -23,7 +23,7 @@ const WELL = new Set(['ready', 'serving']);
 /** Facts alone, while the rest is waited for. */
 export function renderEarly(servers: readonly EarlyServer[]): string {
   if (servers.length === 0) return 'nothing is known yet: the machine has not answered';
-  return servers.flatMap((server) => [...renderSeen(server), '']).join('\n');
+  return servers.flatMap((server) => [...renderSeen(server, 'no answer yet'), '']).join('\n');
 }
 
 /** `told`: what was rendered before; lines of it that still hold are not said twice. */
@@ -53,13 +53,17 @@ function renderWhole({ servers, machines, isWell, tookMs, taken }: ProbeReport):
   ].join('\n');
 }
 
-function renderSeen({ name, machine, address, engine, process, log, health, capacity }: EarlyServer): string[] {
+/** `without`: what a health check that has no answer is called: it may come yet, or not any more. */
+function renderSeen(
+  { name, machine, address, engine, process, log, health, capacity }: EarlyServer,
+  without: 'no answer yet' | 'not known' = 'not known',
+): string[] {
   const where = address === '' ? machine : `${address} of ${machine}`;
   return [
     pc.bold(`${name}  ${engine === '' ? 'engine not known' : engine}, ${where}`),
     ...(process === undefined ? [] : [field('process', describeProcess(process))]),
     ...(log === undefined ? [] : [field('log', describeLog(log))]),
-    field('health', describeHealth(health)),
+    field('health', health === undefined ? without : describeHealth(health)),
     ...describeCapacity(capacity),
   ];
 }
@@ -144,15 +148,12 @@ function describeLog({ path, bytes, read, quietMs }: NonNullable<EarlyServer['lo
   return `${path}, ${part}${quietMs === undefined ? '' : `, written to ${formatDuration(quietMs)} ago`}`;
 }
 
-export function describeHealth(health: ProbedHealth | undefined): string {
-  if (health === undefined) return 'no answer yet';
-  const { answer, because } = health;
-  const why = because === '' ? '' : ` (${because})`;
+function describeHealth({ answer, because }: ProbedHealth): string {
   switch (answer.kind) {
     case 'refused':
-      return `refused: nothing listens there${why}`;
+      return because === '' ? 'refused: nothing listens there' : `refused: no answer of HTTP came (${because})`;
     case 'timeout':
-      return `no answer in ${formatDuration(answer.afterMs)}${why}`;
+      return `no answer in ${formatDuration(answer.afterMs)}${because === '' ? '' : ` (${because})`}`;
     case 'http':
       return `${answer.status} after ${formatDuration(answer.afterMs)}`;
   }
@@ -181,7 +182,8 @@ function describeCapacity({
 }
 
 function field(name: string, text: string): string {
-  return name.length < WIDTH ? `${name.padEnd(WIDTH)}${text}` : `${name} ${text}`;
+  const lines = text.replaceAll('\n', `\n${' '.repeat(WIDTH)}`);
+  return name.length < WIDTH ? `${name.padEnd(WIDTH)}${lines}` : `${name} ${lines}`;
 }
 
 /** Readings of a night at work stay in the log. */

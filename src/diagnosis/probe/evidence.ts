@@ -45,6 +45,10 @@ export interface ProbeEvidence {
   /** The first reading and the last one; the same one twice is one. */
   readonly readings: readonly Reading[];
   readonly health: Health | undefined;
+  /** It has told of itself: its model, its figures. */
+  readonly isAccountTold: boolean;
+  /** How long what only its scheduler can tell has been waited for, while its front end answered; 0 = it told. */
+  readonly schedulerSilentMs: number;
   readonly log: SeenLog | undefined;
   /** What the clock of the log's machine shows, as the log's own times are read. */
   readonly logNow: number | undefined;

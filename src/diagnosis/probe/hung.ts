@@ -59,8 +59,13 @@ function inside({ evidence, activity, isReady, isAlive, last }: View): string[] 
   const stands = generatedTokens === 0 && running + waiting > 0;
   return [
     ...when(isAlone, () => 'its process has no scheduler any more: whatever it answers, nobody computes'),
+    ...when(evidence.schedulerSilentMs > 0, () => saySilent(evidence.schedulerSilentMs)),
     ...when(stands, () => `no token in ${formatDuration(overMs)} while ${running} run and ${waiting} are queued`),
   ];
+}
+
+export function saySilent(ms: number): string {
+  return `its front end answers, and what only its scheduler can tell (/server_info) had no answer in ${formatDuration(ms)}`;
 }
 
 /** What the kernel shows. */

@@ -67,6 +67,7 @@ function evidenceOf({ log = '', minutes = 1, health, process = {}, later = {}, c
     engine: 'sglang',
     readings: [reading(0, {}), reading(1, later)],
     health,
+    ...{ isAccountTold: false, schedulerSilentMs: 0 },
     log: log === '' ? undefined : { path: '/s.log', bytes: log.length, read: log.length, quietMs },
     logNow: now,
     process: { pid: 41, command: 'python -m sglang.launch_server', ageMs: minutes * MINUTE, uninterruptible: [], container: '' },
@@ -120,6 +121,36 @@ describe('a start', () => {
     expect(judged({ log: LOADING, minutes: 30, health: CLOSED, process: { compilers: 4 } })).toMatchObject({
       state: 'initializing',
     });
+  });
+});
+
+describe('who answers on a port and shows nothing else', () => {
+  const nobody = { process: undefined };
+  const at = (status: number): Health => ({ kind: 'http', status, afterMs: 3 });
+
+  it('is no engine by sending elsewhere, asking who is there or knowing no such path', () => {
+    for (const status of [302, 401, 404]) expect(judged({ health: at(status), more: nobody }).state).toBe('absent');
+  });
+
+  it('is one by its 200, by its own account, by its log', () => {
+    expect(judged({ health: OK, more: nobody }).state).toBe('ready');
+    expect(judged({ health: at(404), more: { ...nobody, isAccountTold: true } }).state).toBe('ready');
+    expect(judged({ health: at(404), log: READY, more: nobody }).state).toBe('ready');
+  });
+});
+
+describe('a scheduler that tells nothing behind a front end that does', () => {
+  const mute = { schedulerSilentMs: 15_000 };
+
+  it('is unresponsive, whatever its health says by itself', () => {
+    const found = judged({ log: READY, minutes: 30, health: OK, more: mute });
+    expect(found).toMatchObject({ state: 'unresponsive', cause: 'worker-stuck-no-progress' });
+    expect(found.hung.for.join()).toContain('(/server_info) had no answer in 15 s');
+  });
+
+  it('is busy where it works, or where health has waited for the same step', () => {
+    expect(judged({ log: READY + DECODE, minutes: 1, health: OK, more: mute }).state).toBe('serving');
+    expect(judged({ log: READY, minutes: 30, health: { ...OK, afterMs: 18_000 }, more: mute }).state).toBe('ready');
   });
 });
 

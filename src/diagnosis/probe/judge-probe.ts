@@ -10,6 +10,7 @@ import type { LiveVerdict } from '../live/look.ts';
 import { change, isSick, logVerdict } from '../live/view.ts';
 import { activityOf } from './activity.ts';
 import type { Activity, ProbeEvidence, ProbeHypothesis } from './evidence.ts';
+import { saySilent } from './hung.ts';
 import { hypothesesOf } from './hypotheses.ts';
 import { looksOf } from './looks.ts';
 
@@ -35,7 +36,12 @@ function judge(evidence: ProbeEvidence, activity: Activity): LiveVerdict {
   };
   const verdict = judgeLook(input);
   return (
-    killed(evidence, input, verdict) ?? workersGone(evidence, input) ?? pendingOnly(evidence, activity, input, verdict) ?? verdict
+    killed(evidence, input, verdict) ??
+    workersGone(evidence, input) ??
+    pendingOnly(evidence, activity, input, verdict) ??
+    strangerOnly(evidence, input, verdict) ??
+    schedulerMute(evidence, activity, input, verdict) ??
+    verdict
   );
 }
 
@@ -93,4 +99,37 @@ function pendingOnly(
   const note = `Health had no answer in ${formatDuration(health.afterMs)}, and nothing else shows whether it works: SGLang answers after its running step.`;
   const to = { state: base.state === 'hung' ? 'serving' : base.state, confidence: 'low', note } as const;
   return change(input, base, to, { stillForMs: 0, limitMs: 0 }, verdict.signs);
+}
+
+/** A gateway, a page, something else: its port sends elsewhere, asks who is there or has no such path, and nothing of an engine was seen. */
+function strangerOnly(
+  { health, readings, isAccountTold }: ProbeEvidence,
+  input: LookInput,
+  verdict: LiveVerdict,
+): LiveVerdict | undefined {
+  if (health?.kind !== 'http' || health.status < 300 || isSick(health) || isAccountTold) return undefined;
+  const isEngine = readings.some(
+    ({ account, counters, process }) => process !== undefined || counters !== undefined || account.recognised > 0,
+  );
+  if (isEngine) return undefined;
+  const base = logVerdict(input, input.account, 0);
+  return change(input, base, { state: 'absent', phase: '', code: 'none' }, { stillForMs: 0, limitMs: 0 }, verdict.signs);
+}
+
+/**
+ * Its health says 200 by itself, as that of SGLang before 0.4.7 does, and its scheduler has told nothing all the while. One that is
+ * busy with a long step keeps a health check waiting just as long, and lines or counters of work speak for it.
+ */
+function schedulerMute(
+  { health, schedulerSilentMs }: ProbeEvidence,
+  activity: Activity,
+  input: LookInput,
+  verdict: LiveVerdict,
+): LiveVerdict | undefined {
+  const claims = verdict.state === 'ready' || verdict.state === 'serving';
+  if (!claims || schedulerSilentMs === 0 || activity.kind === 'working') return undefined;
+  if (health?.kind !== 'http' || health.afterMs >= schedulerSilentMs) return undefined;
+  const base = logVerdict(input, input.account, 0);
+  const to = { state: 'unresponsive', phase: 'serving', code: 'worker-stuck-no-progress', confidence: 'low' } as const;
+  return change(input, base, to, { stillForMs: schedulerSilentMs, limitMs: 0 }, [saySilent(schedulerSilentMs), ...verdict.signs]);
 }
