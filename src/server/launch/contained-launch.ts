@@ -2,7 +2,7 @@
 import { AerieError } from '../../base/errors.ts';
 import { type ContainedMachine, containedMachine } from '../../machine/contained/contained-machine.ts';
 import { LABEL } from '../../machine/contained/containers.ts';
-import type { Machine, ProcessLook } from '../../machine/machine.ts';
+import type { Machine } from '../../machine/machine.ts';
 import type { LaunchRecord } from './launch-book.ts';
 
 /** undefined: the launch is a process of the machine itself. Secrets of its environment are not needed, and not given. */
@@ -21,8 +21,8 @@ export function machineOfLaunch(machine: Machine, record: Pick<LaunchRecord, 'co
 }
 
 /** A client that is gone, and nobody to ask whether what it started is: nothing is judged, and nothing is started beside it. */
-export function refuseUnasked(name: string, { contained, marker }: LaunchRecord, { main }: Pick<ProcessLook, 'main'>): void {
-  if (contained === undefined || main !== 'unknown') return;
+export function refuseUnasked(name: string, { contained, marker }: LaunchRecord): void {
+  if (contained === undefined) return;
   const isContainer = contained.kind === 'container';
   const see = isContainer ? `${contained.control} ps -a --filter label=${LABEL}=${marker}` : `squeue --name ${marker}`;
   throw new AerieError(

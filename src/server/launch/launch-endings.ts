@@ -2,6 +2,7 @@
  * How the launches of a book end: the one that died while nobody watched is judged, its end and the reason are on disk before anything
  * is stopped, and what is left of it is ended, also where the Aerie that judged it died in between.
  */
+import { AerieError } from '../../base/errors.ts';
 import type { LiveVerdict } from '../../diagnosis/live/look.ts';
 import type { ProcessIdentity } from '../../machine/machine.ts';
 import type { LaunchTry } from '../recovery/recovery.ts';
@@ -36,9 +37,20 @@ export async function findLiving(life: LauncherLife, before: ServerBook, identif
   }
   const known = { ...record, identity };
   const look = await machineOfLaunch(machine, known).look(identity, known);
-  refuseUnasked(name, known, look);
+  if (look.main === 'unknown') refuseUnseen(machine.name, name, known);
   if (look.main === 'running') return { ...book, current: known };
   return await noteOver(life, { ...book, current: known }, { record: known, verdict: await judgeDead(life.options, known) });
+}
+
+/** Nobody can tell whether it runs: nothing is written down of it, and nothing is started beside it. */
+function refuseUnseen(machine: string, name: string, record: LaunchRecord & { readonly identity: ProcessIdentity }): void {
+  refuseUnasked(name, record);
+  const { pid } = record.identity;
+  throw new AerieError('server.not-launched', `Whether the last launch of ${name} still runs cannot be seen on ${machine}.`, {
+    because: `Its pid is ${pid}, and /proc there tells nothing of processes.`,
+    remedy: `See whether it runs:  ps -p ${pid}
+Where Aerie may see processes, the same command goes on from it. Where it is gone for good, remove servers/${name}.json in the run folder, and it is launched anew. Nothing was started or ended.`,
+  });
 }
 
 async function judgeDead(options: LauncherOptions, record: LaunchRecord): Promise<LiveVerdict> {
