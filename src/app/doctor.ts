@@ -13,7 +13,7 @@ import { proxyFor } from '../host/proxy-for.ts';
 import type { RunSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { type DoctorCheck, fails, ok } from './doctor/finding.ts';
-import { judgeMemory, judgeNode, judgeOpenFiles } from './doctor/judge.ts';
+import { judgeMemory, judgeNode, judgeOpenFiles, type Needs } from './doctor/judge.ts';
 import { judgeProxy } from './doctor/judge-proxy.ts';
 import { checkDisk } from './doctor/measure-disk.ts';
 import { checkEnginePackage, checkModel, checkPip } from './doctor/measure-engine.ts';
@@ -50,13 +50,14 @@ export async function runDoctor({ target = '.' }: DoctorInput, context: Operatio
   onNote(`measuring the disk of ${folder} …`);
   checks.push(...(await checkDisk(folder, await nearestExisting(folder), needs, host)));
   if (run !== undefined) checks.push(...(await checkLaunches(run, context)), ...(await checkAttached(run, context)));
-  onNote('loading the embedded engine …');
-  checks.push(
-    await checkEnginePackage(needs, host),
-    await checkModel(run?.model ?? 'default', needs, host),
-    await checkPip(host),
-  );
+  // Of a run that starts none, nobody needs to know how the embedded engine is.
+  if (run === undefined || needs.embedded) checks.push(...(await checkEmbedded(run, needs, context)));
   return { folder, run: run?.name ?? '', checks, isFit: checks.every(({ verdict }) => verdict !== 'fails') };
+}
+
+async function checkEmbedded(run: RunSpec | undefined, needs: Needs, { host, onNote }: OperationContext): Promise<DoctorCheck[]> {
+  onNote('loading the embedded engine …');
+  return [await checkEnginePackage(needs, host), await checkModel(run?.model ?? 'default', needs, host), await checkPip(host)];
 }
 
 /** A folder is looked at as a place for runs, unless it is a run's own folder. */

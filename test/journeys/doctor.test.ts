@@ -62,6 +62,8 @@ test('a run: its secrets, its in-flight and its budget are what the machine is m
   const set = await doctor(project, ['run.yaml'], { DOCTOR_KEY: 'hidden-value' });
   expect(set.check('secret')?.verdict).toBe('ok');
   expect(JSON.stringify(set.data)).not.toContain('hidden-value');
+  // It starts no embedded engine: that one's package, model and pip are nothing to it.
+  for (const name of ['embedded engine', 'model cache', 'pip']) expect(set.check(name)).toBeUndefined();
   expect(readdirSync(project.folder)).toEqual(['run.yaml']);
 });
 

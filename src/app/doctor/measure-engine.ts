@@ -22,7 +22,7 @@ function lacks({ embedded }: Needs): typeof fails {
 
 export async function checkEnginePackage(needs: Needs, { env }: Host): Promise<DoctorCheck> {
   const name = 'embedded engine';
-  const next = 'npm install node-llama-cpp@3.21.1   (only runs without attach: need it)';
+  const next = 'npm install node-llama-cpp@3.21.1   (only the embedded engine needs it)';
   if (!isEngineInstalled()) return lacks(needs)(name, 'the package node-llama-cpp is not installed', next, { installed: false });
   const result = await runCommand({ file: process.execPath, args: [ENGINE_PROGRAM], env, timeoutMs: ENGINE_MS });
   if (result.kind === 'ended' && result.code === 0) {
