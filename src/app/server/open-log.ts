@@ -37,6 +37,7 @@ export interface OpenedLog {
 /** Throws `log.unreadable` where there is none, and what the machine says where nothing was kept of it. */
 export async function openLaunchLog(wanted: LogWanted): Promise<OpenedLog> {
   const { machine } = wanted;
+  if (wanted.launches === 0) throw neverLaunched(wanted);
   let read: Machine['readFile'] = (path, offset, most) => machine.readFile(path, offset, most);
   let path = '';
   let kept: KeptCopy | undefined;
@@ -91,11 +92,14 @@ async function mirrorOf({ run, server, machine, launch }: LogWanted): Promise<st
   return machine.isHere ? undefined : await findMirror(run.serverFolder, server.name, launch);
 }
 
-function noLog(path: string, { run, server, machine, launch, launches }: LogWanted): AerieError {
-  if (launches === 0)
-    return new AerieError('log.unreadable', `${server.name} was not launched yet, so it has no log.`, {
-      remedy: `Launch it:  aerie server start ${quoteShell(run.file)}`,
-    });
+/** Known from the book: its machine need not be asked, nor be there. */
+function neverLaunched({ run, server }: LogWanted): AerieError {
+  return new AerieError('log.unreadable', `${server.name} was not launched yet, so it has no log.`, {
+    remedy: `Launch it:  aerie server start ${quoteShell(run.file)}`,
+  });
+}
+
+function noLog(path: string, { machine, launch, launches }: LogWanted): AerieError {
   return new AerieError(
     'log.unreadable',
     `There is no log of launch ${launch} at ${path}${machine.isHere ? '' : ` of ${machine.name}`}.`,

@@ -1,8 +1,13 @@
-/** `aerie server stop`: ends the launches of a run file, whoever watched them, and waits until the memory of the GPUs is free. */
+/**
+ * `aerie server stop`: ends the launches of a run file, whoever watched them, and waits until the memory of the GPUs is free.
+ * Where nothing was launched yet the disk stays as it was: no run folder is made for it.
+ */
 import { join } from 'node:path';
 import { AerieError, type ErrorCode } from '../../base/errors.ts';
 import type { Event, Happening } from '../../base/events.ts';
 import { openRunLog } from '../../observe/run-log.ts';
+import { openBook, type ServerBook } from '../../server/launch/launch-book.ts';
+import { NOTHING_KEPT } from '../../server/recovery/kept-changes.ts';
 import type { RunSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { findRun } from '../find-run.ts';
@@ -21,6 +26,8 @@ export interface ServerStopReport {
 
 export interface StoppedServer {
   readonly name: string;
+  /** Launches so far; 0: there was nothing to end, and nothing was looked at. */
+  readonly launches: number;
   /** 0 = none was running. */
   readonly pid: number;
   /** What was done and seen, one sentence each. */
@@ -32,6 +39,10 @@ export interface StoppedServer {
 export async function runServerStop(input: ServerInput, context: OperationContext): Promise<ServerStopReport> {
   const { run } = await findRun(input.run);
   const servers = chooseServers(run, input);
+  const books = await Promise.all(servers.map(({ name }) => openBook(run.serverFolder, name, NOTHING_KEPT).read()));
+  // A worker that holds the run may be about to launch: it is named, as for any other stop.
+  if (books.every(isUnused) && (await workerOf(run.folder)) === undefined)
+    return { run: run.name, servers: servers.map(({ name }) => ({ name, ...NOTHING_LAUNCHED })), isClean: true };
   const opened = await openWherePossible(run, context);
   const isUnrecorded = opened instanceof AerieError;
   const { emit, close } = isUnrecorded ? { emit: sayOnly(context), close: () => undefined } : recorder(run, opened, context);
@@ -42,12 +53,20 @@ export async function runServerStop(input: ServerInput, context: OperationContex
       const launcher = await openIdleLauncher({ run, server, context, emit, policy, isUnrecorded });
       const { says, isNoted, ...outcome } = await launcher.stop();
       const unrecorded = isUnrecorded && outcome.pid > 0 ? [sayUnrecorded(opened, isNoted)] : [];
-      stopped.push({ name: server.name, ...outcome, says: [...says, ...unrecorded] });
+      const launches = books[stopped.length]?.launches ?? 0;
+      stopped.push({ name: server.name, launches, ...outcome, says: [...says, ...unrecorded] });
     }
     return { run: run.name, servers: stopped, isClean: stopped.every(({ isGone, isMemoryFree }) => isGone && isMemoryFree) };
   } finally {
     close();
   }
+}
+
+const NOTHING_LAUNCHED = { launches: 0, pid: 0, says: [], isGone: true, isMemoryFree: true } as const;
+
+/** A launch is in the book before it is started: where none is, none was. */
+function isUnused({ launches, current, leftover }: ServerBook): boolean {
+  return launches === 0 && current === undefined && leftover === undefined;
 }
 
 function sayUnrecorded({ message }: AerieError, isNoted: boolean): string {
