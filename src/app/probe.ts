@@ -9,6 +9,7 @@ import { setMaxListeners } from 'node:events';
 import type { Clock, Host } from '../host/host.ts';
 import { systemClock } from '../host/node-host.ts';
 import type { Machine } from '../machine/machine.ts';
+import { programName } from '../machine/ssh/ssh-command.ts';
 import type { MachineSpec } from '../spec/run.ts';
 import type { OperationContext } from './context.ts';
 import { type ProbeInput as Asked, chooseTarget, type Target } from './probe/choose-target.ts';
@@ -98,13 +99,14 @@ async function report(
   const shut = places.find(({ refusal }) => refusal !== undefined)?.refusal;
   // Nothing but the machine was asked for, and it lets nobody in, or is not there: that no server was found would be untrue.
   if (shut !== undefined && target.searched !== undefined) throw shut;
-  if (away !== undefined && target.searched !== undefined) throw awayError(away.name, away.because);
+  if (away !== undefined && target.searched !== undefined)
+    throw awayError(away, { program: programName(context.host), target: target.searched.ssh });
   const within = beganAt + END_MS;
   const servers = await Promise.all(
     places.flatMap((place) => place.servers.map((server) => probedServer(server, { place, context, clock, within }))),
   );
-  const refusal = places.flatMap((place) => place.servers).find(({ questions }) => questions.refusal !== undefined)
-    ?.questions.refusal;
+  const refusal =
+    shut ?? places.flatMap((place) => place.servers).find(({ questions }) => questions.refusal !== undefined)?.questions.refusal;
   const areWell = servers.length > 0 && servers.every(({ isReady, isPolicyKept }) => isReady && isPolicyKept);
   const isWell = areWell && refusal === undefined;
   return { taken: target.taken, servers, machines, isWell, refusal, tookMs: clock.elapsed() - beganAt };

@@ -207,14 +207,14 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   'machine.refused': {
     means:
-      'A machine behind ssh turned Aerie away for a reason that waiting does not mend: its name, its host key, the key of this user; or it runs scripts, and its sshd forwards no connection to the port of the server. Nothing was started; a server that runs there goes on.',
+      'A machine behind ssh turned Aerie away for a reason that waiting does not mend: its name, its host key, the key of this user, a login that runs no sh, an ssh that is not installed here; or it runs scripts, and its sshd forwards no connection to the port of the server. Nothing was started; a server that runs there goes on.',
     look: 'The message has what ssh said. `ssh -v NAME true` shows each step; the name, its port, its key and any jump host come from your own ssh config. What sshd forwards: as root there, `sshd -T | grep -iE "forwarding|permitopen"`, and the words before the key in `authorized_keys`.',
-    do: 'Make `ssh NAME true` work without a question (a key in the agent, the host key accepted once), then give the same command again. Where forwarding is forbidden: allow it (`AllowTcpForwarding local`, `PermitOpen`), attach by an address that this machine reaches (`attach: http://HOST:PORT`), or run aerie on that machine itself.',
+    do: 'Make the command of the message work: as a rule `ssh NAME true`, without a question (a key in the agent, the host key accepted once); `ssh -V` where ssh is missing here; one that runs `sh` there where a login runs something else. Then give the same command again. Where forwarding is forbidden: allow it (`AllowTcpForwarding local`, `PermitOpen`), attach by an address that this machine reaches (`attach: http://HOST:PORT`), or run aerie on that machine itself.',
   },
   'machine.unreachable': {
     means: `A machine behind ssh was out of reach for longer than \`patience\`, or its answer made no sense. A server that runs there goes on, and nothing there was changed. ${SAME_COMMAND}`,
     look: 'The message has what ssh said. `ssh -v NAME true` shows each step; the name, its port, its key and any jump host come from your own ssh config.',
-    do: 'Make `ssh NAME true` work without a question (a key in the agent, the host key accepted once), then give the same command again: what runs there is found again.',
+    do: 'Make the command of the message work (as a rule `ssh NAME true`, without a question), then give the same command again: what runs there is found again.',
   },
   'server.not-launched': {
     means:

@@ -16,6 +16,8 @@ export interface HeldEnd {
   readonly code: number | undefined;
   /** The last words on stderr, or why it was not started. */
   readonly stderr: string;
+  /** It cannot be started: not installed, not executable. */
+  readonly isAbsent: boolean;
 }
 
 export interface HeldProcess {
@@ -33,7 +35,7 @@ const LAST_CHARACTERS = 10_000;
 export function holdProcess(request: HeldRequest): HeldProcess {
   const child = spawnProgram(request);
   if (child instanceof Promise) {
-    const ended = child.then(({ because }): HeldEnd => ({ code: undefined, stderr: because }));
+    const ended = child.then(({ because }): HeldEnd => ({ code: undefined, stderr: because, isAbsent: true }));
     return { ended, say: () => undefined, stop: async () => void (await ended) };
   }
   child.stdin.on('error', () => undefined); // its end tells it
@@ -43,7 +45,9 @@ export function holdProcess(request: HeldRequest): HeldProcess {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-LAST_CHARACTERS);
   });
-  const ended = new Promise<HeldEnd>((resolve) => child.once('exit', (code) => resolve({ code: code ?? undefined, stderr })));
+  const ended = new Promise<HeldEnd>((resolve) =>
+    child.once('exit', (code) => resolve({ code: code ?? undefined, stderr, isAbsent: false })),
+  );
   return {
     ended,
     say: (line) => void child.stdin.write(`${line}\n`),

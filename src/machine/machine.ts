@@ -135,7 +135,7 @@ export interface Reach {
   isOpen(): boolean;
   /** How often it has been lost since it was opened: what was under way then was no fault of the server. Always 0 on this machine. */
   drops(): number;
-  /** Why there will be no way (`machine.refused`): the machine lets nobody through to that port. Always undefined on this machine. */
+  /** Why there will be no way (`machine.refused`): the machine lets nobody through to that port, or has never let anybody in. Always undefined on this machine. */
   refusal(): AerieError | undefined;
   close(): Promise<void>;
 }

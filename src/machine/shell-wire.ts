@@ -31,6 +31,8 @@ export type ShellReply =
       readonly because: string;
       /** Waiting cannot help: a key, a host key, a name, an option of ssh. */
       readonly isConfiguration?: boolean;
+      /** What is not there: the program that is called here, or a shell there. */
+      readonly lacks?: 'ssh' | 'sh';
     };
 
 export interface ShellWire {

@@ -41,6 +41,9 @@ const LOOK_LONGEST_MS = 5_000;
 
 const NO_BOUNDS = { patienceMs: Number.POSITIVE_INFINITY, mostDeaths: Number.POSITIVE_INFINITY } as const;
 
+/** What is met at this end of a way that leads nowhere is no word of the server. */
+const NO_WAY = 'there is no way to it through ssh yet';
+
 export class KeptServer {
   readonly name: string;
   readonly #options: KeptServerOptions;
@@ -248,7 +251,7 @@ export class KeptServer {
     // Its machine forwards nothing to it: what was seen is no word of the server.
     const refused = this.#reach?.refusal();
     if (refused !== undefined) throw refused;
-    this.#notReady(look.seen);
+    this.#notReady(this.#reach?.isOpen() === false ? NO_WAY : look.seen);
   }
 
   #unlessHeldBack(look: Look): Look {

@@ -6,13 +6,16 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test as anyTest, expect, onTestFinished } from 'vitest';
 import type { AerieError } from '../../src/base/errors.ts';
+import { runCommand } from '../../src/host/commands.ts';
 import { systemClock } from '../../src/host/node-host.ts';
 import type { ReachChange } from '../../src/machine/machine.ts';
 import type { ShellWire } from '../../src/machine/shell-wire.ts';
+import { openSshMachine } from '../../src/machine/ssh/open-ssh-machine.ts';
 import { withPatience } from '../../src/machine/ssh/patience.ts';
+import { untilOpen } from '../../src/machine/until-open.ts';
 import { childrenOf, isAlive, until } from '../support/child-processes.ts';
 import { openSshBench } from '../support/shell-bench.ts';
-import { holdElsewhere, textOf, wayTo, wireTo } from '../support/ssh-bench.ts';
+import { holdElsewhere, hostOf, textOf, wayTo, wireTo } from '../support/ssh-bench.ts';
 import { canStartSshd, startSshd, type TestSshd } from '../support/sshd.ts';
 
 const test = anyTest.runIf(canStartSshd);
@@ -34,7 +37,15 @@ function patientTo(sshd: TestSshd, patienceMs: number): Patient {
     expect(awayMs > 0).toBe(!isAway);
     changes.push(isAway ? `away: ${because}` : 'back');
   };
-  const options = { name: 'gpu-box', target: sshd.target, clock: systemClock, patienceMs, signal: owner.signal, onChange };
+  const options = {
+    name: 'gpu-box',
+    program: 'ssh',
+    target: sshd.target,
+    clock: systemClock,
+    patienceMs,
+    signal: owner.signal,
+    onChange,
+  };
   return { wire: withPatience(wireTo(sshd), options), changes, owner };
 }
 
@@ -178,6 +189,56 @@ test('a script whose shell is killed there every time does not repeat for ever',
   const { wire } = patientTo(sshd, 600_000);
   const refused = await refusalOf(wire.run({ script: 'kill -9 0', ...TIME }));
   expect(refused.detail.because).toContain('it was cut off 10 times, and the machine answers');
+});
+
+test('a way to a machine that lets nobody in is refused; one that was open waits', async () => {
+  const sshd = await startSshd();
+  const keys = join(sshd.folder, 'authorized_keys');
+  const right = readFileSync(keys);
+  const port = await serve();
+  const opened = async (where: Parameters<typeof wayTo>[0]) => {
+    const way = await wayTo(where, port);
+    await untilOpen(way, systemClock, systemClock.elapsed() + 60_000, new AbortController().signal);
+    return way;
+  };
+  const way = await opened(sshd);
+  writeFileSync(keys, '');
+  const message = expect.stringContaining('Permission denied (publickey)');
+  await expect(opened(sshd)).rejects.toMatchObject({ code: 'machine.refused', message });
+  const before = deniedOf(sshd);
+  await sshd.cable.cut();
+  await sshd.cable.mend();
+  await until(() => deniedOf(sshd) > before);
+  await systemClock.sleep(300, new AbortController().signal); // ssh tells us, too
+  expect([way.isOpen(), way.refusal()]).toEqual([false, undefined]);
+  writeFileSync(keys, right);
+  const nowhere = { ...sshd, env: { AERIE_SSH: join(sshd.folder, 'no-ssh') } };
+  await expect(opened(nowhere)).rejects.toMatchObject({ message: expect.stringContaining('no-ssh is not installed here') });
+});
+
+function deniedOf(sshd: TestSshd): number {
+  return sshd.log().match(/closed by authenticating user/g)?.length ?? 0;
+}
+
+test('what is advised meets what was met, and passes where all is well', async () => {
+  const well = await startSshd();
+  const [forced, locked] = [await startSshd({ sshdConfig: ['ForceCommand echo hello'] }), await startSshd()];
+  writeFileSync(join(locked.folder, 'authorized_keys'), '');
+  const type = async (sshd: Pick<TestSshd, 'env' | 'target'>) => {
+    const machine = openSshMachine({ ...sshd, host: hostOf(sshd), patienceMs: 0, signal: new AbortController().signal });
+    const { detail } = await machine.home().then(
+      () => expect.fail('it was reached'),
+      (thrown: AerieError) => thrown,
+    );
+    const line = /^ {2}(.+)$/m.exec(detail.remedy)?.[1] ?? '';
+    const typed = (at: string) => runCommand({ file: 'sh', args: ['-c', at], env: process.env, timeoutMs: 60_000 });
+    const there = line.replace(String(sshd.env['AERIE_SSH']), String(well.env['AERIE_SSH']));
+    return { ...(await typed(line)), well: await typed(there) };
+  };
+  expect(await type(locked)).toMatchObject({ code: 255, well: { code: 0 } });
+  expect(await type(forced)).toMatchObject({ stdout: 'hello', well: { stdout: 'sh works' } });
+  const nowhere = { ...well, env: { AERIE_SSH: join(well.folder, 'no-ssh') } };
+  expect(await type(nowhere)).toMatchObject({ code: 127, well: { code: 0, stderr: expect.stringMatching(/^OpenSSH/) } });
 });
 
 test('a way survives a cut and comes back on the same port', async () => {

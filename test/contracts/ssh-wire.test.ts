@@ -97,7 +97,7 @@ describe.runIf(isRoot)('a login shell that is no sh', () => {
   test('and lets nobody in', async () => {
     const wire = wireTo(await startSshd({ account: { shell: '/usr/sbin/nologin' } }));
     const reply = await wire.run({ script: 'echo 1', ...TIME });
-    expect(reply).toMatchObject({ kind: 'lost', isConfiguration: true });
+    expect(reply).toMatchObject({ kind: 'lost', isConfiguration: true, lacks: 'sh' });
     expect(reply).toHaveProperty('because', expect.stringMatching(/^it runs no sh: the command ended with 1/));
   });
 });
@@ -166,7 +166,10 @@ test('a key, a host key, a name, a program: what no waiting helps is told apart 
   });
   const nowhere = { env: sshd.env, target: 'no-such-machine.invalid' };
   expect(await ask(nowhere)).toEqual(lost(/Could not resolve hostname no-such-machine/, true));
-  expect(await ask({ ...sshd, env: { AERIE_SSH: join(sshd.folder, 'no-ssh') } })).toEqual(lost(/is not installed here/, true));
+  expect(await ask({ ...sshd, env: { AERIE_SSH: join(sshd.folder, 'no-ssh') } })).toEqual({
+    ...lost(/is not installed here/, true),
+    lacks: 'ssh',
+  });
   await sshd.cable.cut();
   expect(await ask()).toEqual(lost(/Connection refused/, false));
   await sshd.cable.mend();

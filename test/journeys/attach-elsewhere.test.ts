@@ -35,6 +35,21 @@ test.runIf(hasSshd)('ssh://BOX:PORT: its log is found there, and a cut cable cos
   expect(isAlive(foreign.pid())).toBe(true);
 });
 
+test.runIf(hasSshd)(
+  'ssh://BOX:PORT that lets nobody in is said at once, by a run and by a probe, with what to type',
+  async () => {
+    const shut = await startSshd({ sshConfig: ['PreferredAuthentications password'] });
+    const project = attachProject();
+    project.rewrite({ attach: `ssh://${shut.target}:30000` });
+    for (const command of ['run', 'probe']) {
+      const told = await project.aerie([command, 'run.yaml'], { env: shut.env });
+      expect(told.code, told.stderr).toBe(3);
+      expect(told.stderr).toMatch(/machine\.refused\n +gpu-box cannot be used: .*Permission denied[\s\S]*ssh:\/\/gpu-box true/);
+      expect(told.stderr).not.toContain('nothing listens there');
+    }
+  },
+);
+
 test('docker://NAME: the port that it publishes, its log, its flags; one that starts later is waited for; it lives on', async () => {
   const project = attachProject();
   const fake = dockerIn(project.folder);

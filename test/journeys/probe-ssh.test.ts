@@ -62,10 +62,13 @@ test.skipIf(!hasSshd)(
       remedy: expect.stringContaining('ssh gpu-box true'),
     });
     expect(away.code).toBe(5);
-    // One that answers at once that nothing listens: its words, and not that it was silent.
+    // One that answers at once that nothing listens: its words, and not that it was silent; and a line with all that was named.
     await box.cable.cut();
-    const { stderr } = await project.aerie(['probe', box.target], { env: box.env });
-    expect(stderr).toMatch(/gpu-box cannot be reached: .*(reset|refused|closed)/i);
+    const cut = await project.aerie(['probe', `ssh://someone@${box.target}`, '--json'], { env: box.env });
+    expect(cut.json().error, cut.stdout).toMatchObject({
+      message: expect.stringMatching(/^gpu-box cannot be reached: .*(reset|refused|closed)/i),
+      remedy: expect.stringContaining('ssh ssh://someone@gpu-box true'),
+    });
     const option = await project.aerie(['probe', '--json', '--', '-oProxyCommand=touch was-run']);
     expect(option.code).toBe(2);
     expect(option.json().error).toMatchObject({ code: 'usage.flag' });

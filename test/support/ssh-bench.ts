@@ -24,10 +24,9 @@ export function wireTo(sshd: Pick<TestSshd, 'env' | 'target'>, sharing?: () => S
   return wire;
 }
 
-export async function wayTo(sshd: TestSshd, port: number, sharing?: () => Sharing): Promise<Reach> {
-  const way = { host: hostOf(sshd), target: sshd.target, address: '127.0.0.1', port };
-  const request = sharing === undefined ? way : { ...way, sharing };
-  const reach = await openReach(request);
+export async function wayTo(sshd: Pick<TestSshd, 'env' | 'target'>, port: number, sharing?: () => Sharing): Promise<Reach> {
+  const way = { host: hostOf(sshd), target: sshd.target, address: '127.0.0.1', port, wasReached: () => false };
+  const reach = await openReach(sharing === undefined ? way : { ...way, sharing });
   onTestFinished(() => reach.close());
   return reach;
 }

@@ -1,7 +1,9 @@
 /** What a survey shows of a machine, in words: its GPUs, a log that could not be read, a machine that is away. Pure. */
 import { AerieError } from '../../base/errors.ts';
 import { formatCount } from '../../base/units.ts';
+import { type SshNames, whatToTry } from '../../machine/ssh/what-to-try.ts';
 import type { Survey } from '../../machine/survey/survey.ts';
+import type { ProbedMachine } from './report.ts';
 
 export function describeGpus({ gpus, apps, table }: Survey): string[] {
   if (gpus === undefined) return [];
@@ -30,8 +32,8 @@ export function sayUnread(kind: string, path: string): string {
 }
 
 /** For errors of a place that nobody can open. */
-export function awayError(name: string, because: string): AerieError {
+export function awayError({ name, because }: Pick<ProbedMachine, 'name' | 'because'>, ssh: SshNames): AerieError {
   return new AerieError('machine.unreachable', `${name} cannot be reached: ${because}`, {
-    remedy: `Try it by hand:  ssh ${name} true\nNothing was changed there; what runs there goes on.`,
+    remedy: `Nothing was changed there; what runs there goes on. ${whatToTry(undefined, ssh)}`,
   });
 }

@@ -50,10 +50,15 @@ test("the reason is ssh's last words, short and on one line, without what it say
 });
 
 test('a login that runs something else than the command is no outage', () => {
-  expect(explainLost('', 1, false)).toEqual({ because: 'it runs no sh: the command ended with 1', isConfiguration: true });
+  expect(explainLost('', 1, false)).toEqual({
+    because: 'it runs no sh: the command ended with 1',
+    isConfiguration: true,
+    lacks: 'sh',
+  });
   expect(explainLost('bash: line 1: exec: sh: not found', 127, false)).toEqual({
     because: 'it runs no sh: the command ended with 127, and said: bash: line 1: exec: sh: not found',
     isConfiguration: true,
+    lacks: 'sh',
   });
   expect(explainLost('', undefined, false).isConfiguration).toBe(false);
 });

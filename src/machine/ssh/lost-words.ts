@@ -8,6 +8,8 @@ export interface Lost {
   readonly because: string;
   /** It will not go away by waiting: a key, a host key, a name, an option. */
   readonly isConfiguration: boolean;
+  /** Something else than a shell ran there. */
+  readonly lacks?: 'sh';
 }
 
 /** Text of ssh → a wait is in vain. */
@@ -39,7 +41,7 @@ export function explainLost(stderr: string, code: number | undefined, hadBegun: 
   const isOther = !hadBegun && code !== undefined && code !== 255;
   if (isOther) {
     const because = `it runs no sh: the command ended with ${code}${words === '' ? '' : `, and said: ${words}`}`;
-    return { because, isConfiguration: true };
+    return { because, isConfiguration: true, lacks: 'sh' };
   }
   const isConfiguration = !hadBegun && CONFIGURATION.some((text) => text.test(stderr));
   return { because: words === '' ? 'the connection was lost, and ssh has not said why' : words, isConfiguration };

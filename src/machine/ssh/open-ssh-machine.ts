@@ -7,7 +7,7 @@ import type { Machine, Reach, ReachChange } from '../machine.ts';
 import { shellMachine } from '../shell/shell-machine.ts';
 import { withPatience } from './patience.ts';
 import { openReach } from './reach.ts';
-import { nameOfTarget } from './ssh-command.ts';
+import { nameOfTarget, programName } from './ssh-command.ts';
 import { openSshWire } from './ssh-wire.ts';
 
 export interface SshMachineOptions {
@@ -30,14 +30,15 @@ export function openSshMachine({ target, host, patienceMs, signal }: SshMachineO
   const wire = openSshWire(target, host);
   // Who waits for a machine that is away waits on one that is closed for nothing, and would hold the process.
   const closing = new AbortController();
-  const waiting = { name, target, clock, patienceMs, signal: AbortSignal.any([signal, closing.signal]), onChange };
-  const machine = shellMachine(withPatience(wire, waiting), { name, clock });
+  const patience = { patienceMs, signal: AbortSignal.any([signal, closing.signal]), onChange };
+  const patient = withPatience(wire, { name, program: programName(host), target, clock, ...patience });
+  const machine = shellMachine(patient, { name, clock });
   const ways = new Set<Reach>();
   return {
     ...machine,
     isHere: false,
     async reach(port, address = '127.0.0.1') {
-      const way = await openReach({ host, target, address, port });
+      const way = await openReach({ host, target, address, port, wasReached: () => patient.wasReached });
       if (closing.signal.aborted) await way.close();
       ways.add(way);
       return {

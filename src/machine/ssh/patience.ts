@@ -10,18 +10,16 @@
  * waiting cannot help and the machine was never reached. Listeners are told once when it goes and once when it is back.
  */
 import { AerieError } from '../../base/errors.ts';
-import { quoteShell } from '../../base/quote-shell.ts';
 import { formatDuration } from '../../base/units.ts';
 import type { Clock } from '../../host/host.ts';
 import { openTimeLimit } from '../../host/time-limit.ts';
 import type { ReachChange } from '../machine.ts';
 import type { ShellReply, ShellRequest, ShellWire } from '../shell-wire.ts';
+import { type Lack, refusedMachine, type SshNames, whatToTry } from './what-to-try.ts';
 
-export interface PatienceOptions {
+export interface PatienceOptions extends SshNames {
   /** For sentences. */
   readonly name: string;
-  /** For people to type after `ssh`. */
-  readonly target: string;
   readonly clock: Clock;
   readonly patienceMs: number;
   /** The owner gives up. */
@@ -39,11 +37,16 @@ const LEAST_SCOUT_MS = 12_000;
 /** A script that is lost every time while the machine answers is no outage: its shell is killed there. */
 const MOST_LOSSES = 10;
 
-export function withPatience(wire: ShellWire, options: PatienceOptions): ShellWire {
+export interface PatientShell extends ShellWire {
+  /** By a script, at least once. */
+  readonly wasReached: boolean;
+}
+
+export function withPatience(wire: ShellWire, options: PatienceOptions): PatientShell {
   return new PatientWire(wire, options);
 }
 
-class PatientWire implements ShellWire {
+class PatientWire implements PatientShell {
   readonly #wire: ShellWire;
   readonly #options: PatienceOptions;
   #wasReached = false;
@@ -56,6 +59,10 @@ class PatientWire implements ShellWire {
   constructor(wire: ShellWire, options: PatienceOptions) {
     this.#wire = wire;
     this.#options = options;
+  }
+
+  get wasReached(): boolean {
+    return this.#wasReached;
   }
 
   async run(request: ShellRequest): Promise<ShellReply> {
@@ -71,7 +78,7 @@ class PatientWire implements ShellWire {
     for (let losses = 0; ; losses++) {
       const reply = this.#away === undefined ? await this.#send(request) : this.#away.lost;
       if (reply.kind !== 'lost') return reply;
-      if (losses === MOST_LOSSES) throw this.#unreachable(reply, `it was cut off ${MOST_LOSSES} times, and the machine answers`);
+      if (losses === MOST_LOSSES) throw this.#unreachable(reply, 'rest');
       if (this.#away !== undefined && !(await this.#waitUntilBack(request.signal))) {
         if (request.signal?.aborted) return { kind: 'aborted' };
         throw this.#unreachable(this.#away?.lost ?? reply);
@@ -84,7 +91,7 @@ class PatientWire implements ShellWire {
     const reply = await this.#wire.run(request);
     const isNews = sentMs >= this.#changedMs;
     if (reply.kind === 'lost') {
-      if (reply.isConfiguration === true && !this.#wasReached) throw this.#refused(reply);
+      if (reply.isConfiguration === true && !this.#wasReached) throw refusedMachine(reply, this.#options);
       if (isNews) this.#goAway(reply);
     } else if (reply.kind !== 'aborted' && isNews) this.#comeBack();
     return reply;
@@ -135,21 +142,13 @@ class PatientWire implements ShellWire {
     }
   }
 
-  #refused(lost: Lost): AerieError {
-    const { name, target } = this.#options;
-    return new AerieError('machine.refused', `${name} cannot be used: ${lost.because}`, {
-      remedy: `Nothing was started. Make this work without a question, then give the same command again:\n  ssh ${quoteShell(target)} true`,
-      facts: { machine: name },
-    });
-  }
-
-  #unreachable(lost: Lost, more = ''): AerieError {
-    const { name, target, clock } = this.#options;
+  #unreachable(lost: Lost, lack: Lack | undefined = lost.lacks): AerieError {
+    const { name, clock } = this.#options;
     const awayMs = this.#away === undefined ? 0 : clock.elapsed() - this.#away.sinceMs;
     const sinceWhen = awayMs < 1_000 ? '' : ` for ${formatDuration(awayMs)}`;
     return new AerieError('machine.unreachable', `${name} cannot be reached${sinceWhen}: ${lost.because}`, {
-      ...(more !== '' && { because: more }),
-      remedy: `What runs there goes on, and what is committed here is safe. Look at it with:\n  ssh ${quoteShell(target)} true\nOnce that works without a question, the same command goes on.`,
+      ...(lack === 'rest' && { because: `it was cut off ${MOST_LOSSES} times, and the machine answers` }),
+      remedy: `What runs there goes on, and what is committed here is safe. ${whatToTry(lack, this.#options)}`,
       facts: { machine: name, awayMs: Math.round(awayMs) },
     });
   }

@@ -12,6 +12,7 @@
  * A way is tried by a connection and a word after it: sshd answers in the order in which it was asked, so that a refusal has been
  * heard when the word is back. A server there sees a connection that says nothing.
  * On failure: it is tried again until `close`; where waiting cannot help, twice a minute, because a server may lock out who insists.
+ * A machine that was never reached, and lets nobody in, is `refusal` too.
  */
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -23,7 +24,16 @@ import { knock, pickPort } from '../../host/ports.ts';
 import type { Reach } from '../machine.ts';
 import { isProhibition, refusedForward } from './forwarding.ts';
 import { explainLost } from './lost-words.ts';
-import { makeSocketFolder, nameOfTarget, openSharing, renderControl, renderSsh, type Sharing } from './ssh-command.ts';
+import {
+  makeSocketFolder,
+  nameOfTarget,
+  openSharing,
+  programName,
+  renderControl,
+  renderSsh,
+  type Sharing,
+} from './ssh-command.ts';
+import { refusedMachine } from './what-to-try.ts';
 
 export interface ReachRequest {
   readonly host: Host;
@@ -33,6 +43,8 @@ export interface ReachRequest {
   /** Where it listens there. */
   readonly address: string;
   readonly port: number;
+  /** The machine was reached before, though not by this way: what refuses it now may pass. */
+  readonly wasReached: () => boolean;
 }
 
 /** In words that every login shell hands on as they are. */
@@ -65,6 +77,8 @@ class Way implements Reach {
   readonly #closing = new AbortController();
   #life: Promise<void> = Promise.resolve();
   #isOpen = false;
+  /** At least once. */
+  #wasOpen = false;
   #drops = 0;
   #refusal: AerieError | undefined;
   /** What ssh has said of connections that were forbidden, by the ssh of now. */
@@ -130,13 +144,17 @@ class Way implements Reach {
     if (hasBegun) this.#isOpen = (await this.#forward(ssh, socket)) && (await this.#isLetThrough(ssh, words));
     clearTimeout(tooLong);
     const wasOpen = this.#isOpen;
-    const { code, stderr } = await ssh.ended;
+    const end = await ssh.ended;
     this.#isOpen = false;
     this.#closing.signal.removeEventListener('abort', stop);
     if (wasOpen && !this.#closing.signal.aborted) this.#drops += 1;
     await rm(leftover, { recursive: true, force: true }).catch(() => undefined);
+    this.#wasOpen ||= wasOpen;
+    const lost = end.isAbsent ? absent(end.stderr) : explainLost(end.stderr, end.code, hasBegun);
+    if (lost.isConfiguration && !this.#wasOpen && !this.#request.wasReached())
+      this.#refusal = refusedMachine(lost, { name: nameOfTarget(target), program: programName(host), target });
     const isRefused = !wasOpen && this.#refusal !== undefined;
-    return { wasOpen, isInVain: isRefused || explainLost(stderr, code, hasBegun).isConfiguration };
+    return { wasOpen, isInVain: isRefused || lost.isConfiguration };
   }
 
   /** Asks the ssh that runs for the forward; where it is not to be had, that ssh is ended and all is tried again. */
@@ -185,6 +203,10 @@ async function placeSocket(sharing: Sharing): Promise<{ readonly socket: string;
   const folder = sharing.kind === 'shared' ? sharing.folder : own;
   const socket = folder === undefined ? 'none' : `${folder}/way-${randomBytes(6).toString('hex')}`;
   return { socket, leftover: own ?? socket };
+}
+
+function absent(because: string) {
+  return { because, isConfiguration: true, lacks: 'ssh' } as const;
 }
 
 /** What the shell there says, word for word; a login shell may print something between. */

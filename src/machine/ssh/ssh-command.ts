@@ -34,10 +34,15 @@ export interface SshCommand {
   readonly env: Host['env'];
 }
 
-/** Without a terminal, the ssh of a jump host, which does not hear of BatchMode, would ask in a window. */
-function programOf({ env }: Host): Pick<SshCommand, 'file' | 'env'> {
+/** What is called here. */
+export function programName({ env }: Pick<Host, 'env'>): string {
   const named = env['AERIE_SSH'] ?? '';
-  return { file: named === '' ? 'ssh' : named, env: { ...env, SSH_ASKPASS_REQUIRE: 'never' } };
+  return named === '' ? 'ssh' : named;
+}
+
+/** Without a terminal, the ssh of a jump host, which does not hear of BatchMode, would ask in a window. */
+function programOf(host: Host): Pick<SshCommand, 'file' | 'env'> {
+  return { file: programName(host), env: { ...host.env, SSH_ASKPASS_REQUIRE: 'never' } };
 }
 
 /** `more` comes first: ssh takes the first value of an option that it is given. */

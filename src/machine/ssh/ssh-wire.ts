@@ -101,7 +101,7 @@ class Wire implements SshWire {
     if (end.kind === 'cut' && limit.cut !== 'silent') return { kind: limit.cut };
     this.#slots.isConnected = false;
     if (end.kind === 'cut') return { kind: 'lost', because: `no answer within ${OPEN_MS / 1000} s`, isConfiguration: false };
-    if (end.kind === 'absent') return { kind: 'lost', because: end.because, isConfiguration: true };
+    if (end.kind === 'absent') return { kind: 'lost', because: end.because, isConfiguration: true, lacks: 'ssh' };
     return { kind: 'lost', ...explainLost(end.stderr.replace(`${nonce}\n`, ''), end.code, frame.hasBegun) };
   }
 }
