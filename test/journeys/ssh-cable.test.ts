@@ -120,6 +120,20 @@ describeAt('ssh', 'the cable is pulled', () => {
     },
   );
 
+  test('while it is stopped: the stop says what it waits for, and ends it once the line is mended', async () => {
+    const { project, cable } = await behindCable({ prompts: 1 });
+    expect((await project.aerie('server', 'start', 'run.yaml')).code).toBe(0);
+    await cable.cut();
+    const stop = project.start('server', 'stop', 'run.yaml');
+    await stop.line(/^gpu-box: not reached \(.+\); tried again for at most 30 s$/);
+    expect(enginesOf(project)).toHaveLength(1);
+    await cable.mend();
+    const { code, stderr } = await stop.ended;
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/^gpu-box: reached after /m);
+    expect(enginesOf(project)).toEqual([]);
+  });
+
   proves('launch:one-at-a-time', 'while its setup lines run: they go on, and what comes of them is the launch', async () => {
     const { project, cable } = await behindCable({ prompts: 4, server: { setup: [GATE] } });
     const run = project.start('run', 'run.yaml');

@@ -5,7 +5,8 @@ import type { PolicyRule, RunSpec, ServerSpec } from '../../spec/run.ts';
 import type { OperationContext } from '../context.ts';
 import { obtainBasis } from './launch-basis.ts';
 import { openLauncher } from './launched-server.ts';
-import { machineOf } from './machine-of.ts';
+import { machineOf, PATIENCE_MS } from './machine-of.ts';
+import { sayWhenNotReached } from './say-when-not-reached.ts';
 
 export interface IdleLauncherOptions {
   readonly run: RunSpec;
@@ -19,6 +20,7 @@ export interface IdleLauncherOptions {
 export async function openIdleLauncher(options: IdleLauncherOptions): Promise<EngineLauncher> {
   const { run, server, context } = options;
   const machine = machineOf(server, context);
+  sayWhenNotReached(machine, { patienceMs: PATIENCE_MS, soFar: '' }, context); // until the operation lets go of the machine
   return openLauncher({
     ...{ ...options, machine, signal: context.abort },
     basis: await obtainBasis(run, server, machine, { ...context, onNote: () => undefined }),

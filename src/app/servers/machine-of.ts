@@ -10,7 +10,7 @@ import type { OperationContext } from '../context.ts';
 import { openOnce } from './opened-machines.ts';
 
 /** For whoever asks once, with a person waiting: long enough for a slow line and a second try. */
-const PATIENCE_MS = 30_000;
+export const PATIENCE_MS = 30_000;
 
 /** `patienceMs`: how long it may be out of reach before a question throws `machine.unreachable`. */
 export function machineOf(server: ServerSpec, context: OperationContext, patienceMs = PATIENCE_MS): Machine {
