@@ -9,7 +9,7 @@ import type { Plan } from '../../capacity/plan-launch.ts';
 import { isWholeHelp, parseHelpFlags } from '../../engine/help-flags.ts';
 import { type LaunchFlags, renderCommand } from '../../engine/launching.ts';
 import { inLaunchShell } from '../../machine/launch-shell.ts';
-import type { GpuReading, Machine } from '../../machine/machine.ts';
+import type { GpuReading } from '../../machine/machine.ts';
 import { readClientCommand } from '../../spec/client-command.ts';
 import { findHolders } from '../find-holders.ts';
 import type { Env, Flags } from '../recovery/recovery.ts';
@@ -52,7 +52,7 @@ export async function runPreflight(options: LauncherOptions, question: Preflight
       owner: await machine.portOwner(one.port),
     })),
   );
-  const cache = await hubCacheOf(machine, question.values);
+  const cache = await hubCacheOf(options, question.values);
   const folder = dirname(question.logPath);
   const shown = { gpus: await machine.gpus(), resources: await machine.resources([cache, folder]) };
   const { gpus, resources } = asLaunchMeets(options.place.command, shown);
@@ -113,10 +113,10 @@ function visibleOf(values: Env): readonly number[] | undefined {
 }
 
 /** Where both engines fetch models to. */
-async function hubCacheOf(machine: Machine, values: Env): Promise<string> {
-  const here = machine.isHere ? process.env['HF_HOME'] : undefined;
-  const home = values['HF_HOME'] ?? here ?? join(await machine.home(), '.cache', 'huggingface');
-  return values['HF_HUB_CACHE'] ?? join(home, 'hub');
+async function hubCacheOf({ machine, host: { env } }: LauncherOptions, values: Env): Promise<string> {
+  const met = machine.isHere ? { ...env, ...values } : values; // a launch here has our environment
+  const home = met['HF_HOME'] ?? join(await machine.home(), '.cache', 'huggingface');
+  return met['HF_HUB_CACHE'] ?? join(home, 'hub');
 }
 
 /** undefined: it is no path, or none that this machine can tell of. */
