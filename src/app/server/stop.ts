@@ -34,6 +34,8 @@ export interface StoppedServer {
   readonly says: readonly string[];
   readonly isGone: boolean;
   readonly isMemoryFree: boolean;
+  /** Cards whose memory was looked at; 0: nothing is known of it. */
+  readonly gpus: number;
 }
 
 export async function runServerStop(input: ServerInput, context: OperationContext): Promise<ServerStopReport> {
@@ -62,7 +64,7 @@ export async function runServerStop(input: ServerInput, context: OperationContex
   }
 }
 
-const NOTHING_LAUNCHED = { launches: 0, pid: 0, says: [], isGone: true, isMemoryFree: true } as const;
+const NOTHING_LAUNCHED = { launches: 0, pid: 0, says: [], isGone: true, isMemoryFree: true, gpus: 0 } as const;
 
 /** A launch is in the book before it is started: where none is, none was. */
 function isUnused({ launches, current, leftover }: ServerBook): boolean {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { VerifiedServer } from '../../app/server/verify.ts';
-import { renderServerStart, renderServerVerify } from './server.ts';
+import { renderServerStart, renderServerStop, renderServerVerify } from './server.ts';
 
 const NONE: VerifiedServer = {
   ...{ name: 's', launch: 0, launches: 0, pid: 0, baseUrl: '', at: '', log: '', isWell: false },
@@ -12,6 +12,13 @@ it('a server that does not run is told with what to type: one that never did, an
     renderServerVerify({ run: 'r', servers: [{ ...NONE, launches }], isWell: false }, 'my run.yaml');
   expect(say(0)).toBe('s  was not launched yet:  aerie server start my run.yaml');
   expect(say(2)).toBe('s  does not run; launch 2 has ended:  aerie server start my run.yaml');
+});
+
+it('GPU memory is said to be free only where cards were looked at', () => {
+  const stopped = { name: 's', launches: 1, pid: 7, says: [], isGone: true, isMemoryFree: true };
+  const say = (gpus: number) => renderServerStop({ run: 'r', servers: [{ ...stopped, gpus }], isClean: true });
+  expect(say(8)).toBe('s  pid 7 has ended, GPU memory is free');
+  expect(say(0)).toBe('s  pid 7 has ended, GPU memory is not known: no card was seen here');
 });
 
 it('a server elsewhere is told by its port there: the way from here ends with the command', () => {

@@ -18,11 +18,12 @@ export function renderServerStart({ servers }: ServerStartReport, typed: string)
 }
 
 export function renderServerStop({ servers, isClean }: ServerStopReport): string {
-  const lines = servers.flatMap(({ name, launches, pid, says, isGone, isMemoryFree }) => {
+  const lines = servers.flatMap(({ name, launches, pid, says, isGone, isMemoryFree, gpus }) => {
     if (launches === 0) return [`${name}  was not launched yet: there is nothing to end`];
     if (pid === 0) return [`${name}  was not running; launch ${launches} has ended`, ...says.map((text) => `  ${text}`)];
     const ended = isGone ? `pid ${pid} has ended` : `pid ${pid} is still there`;
-    return [`${name}  ${ended}, GPU memory ${isMemoryFree ? 'is free' : 'is still held'}`, ...says.map((text) => `  ${text}`)];
+    const memory = gpus === 0 ? 'is not known: no card was seen here' : isMemoryFree ? 'is free' : 'is still held';
+    return [`${name}  ${ended}, GPU memory ${memory}`, ...says.map((text) => `  ${text}`)];
   });
   return [...lines, ...(isClean ? [] : ['Something is left: the lines above say who holds it.'])].join('\n');
 }

@@ -41,7 +41,10 @@ export interface StoppedLaunch {
   readonly pid: number;
   readonly says: readonly string[];
   readonly isGone: boolean;
+  /** By the cards that were seen before its first launch; true where none was. */
   readonly isMemoryFree: boolean;
+  /** Cards that were looked at. */
+  readonly gpus: number;
   /** The next start knows that this end was asked for. */
   readonly isNoted: boolean;
 }
@@ -138,18 +141,21 @@ export class EngineLauncher {
   async stop(): Promise<StoppedLaunch> {
     const { shelf, machine } = this.#options;
     const book = await findLiving(this.#life, await shelf.read(), (record) => findToStop(machine, record));
-    const record = book.current;
-    if (record === undefined) return { pid: 0, says: [], isGone: true, isMemoryFree: true, isNoted: true };
+    const record = book.current ?? book.leftover;
+    if (record === undefined) return { pid: 0, says: [], isGone: true, isMemoryFree: true, gpus: 0, isNoted: true };
     const report = await endLaunch(this.#options, record);
-    const isNoted = await shelf.noteStopped(book); // first: a disk that is nearly full takes this and no event
+    const isGone = report?.isStopped ?? true;
+    const isNoted = await shelf.noteStopped(book, isGone); // first: a disk that is nearly full takes this and no event
     tellLaunch(this.#options, 'launch.ended', record, { how: 'stopped by a person' });
     const inside = { ...this.#options, machine: machineOfLaunch(machine, record) };
-    const held = await lookAtMemory(inside, book.baseline ?? [], record.marker);
+    const { baseline = [] } = book;
+    const held = await lookAtMemory(inside, baseline, record.marker);
     return {
       pid: record.identity?.pid ?? 0,
       says: [...(report === undefined ? [] : describeLeft(report)), ...held],
-      isGone: report?.isStopped ?? true,
+      isGone,
       isMemoryFree: held.length === 0,
+      gpus: baseline.length,
       isNoted,
     };
   }

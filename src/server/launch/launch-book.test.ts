@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { NOTHING_KEPT } from '../recovery/kept-changes.ts';
-import { openBook } from './launch-book.ts';
+import { afterStop, type LaunchRecord, openBook, type ServerBook } from './launch-book.ts';
 
 test('writers beside each other take turns, whichever shelf they have: no remark is lost, and none fails', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'aerie-book-'));
@@ -29,4 +29,17 @@ test('a remark about what is over writes nothing, and one that fails stops nobod
   await after;
   await shelf.change(() => undefined);
   expect((await shelf.read()).launches).toBe(3);
+});
+
+test('a launch of which something is left after a stop is in the book until that has gone, and counts as no try', () => {
+  const launch: LaunchRecord = {
+    ...{ n: 1, marker: 's-1', flags: {}, env: {}, line: '', port: 1, startedAt: 0, answered: 0 },
+    ...{ logPath: '/l', statusPath: '/s' },
+  };
+  const book: ServerBook = { v: 1, launches: 1, tries: [], isPending: true, kept: NOTHING_KEPT };
+  expect(afterStop({ ...book, current: launch }, true)).toEqual({ ...book, isPending: false });
+  const left = afterStop({ ...book, current: launch }, false);
+  expect(left).toEqual({ ...book, isPending: false, leftover: launch });
+  expect(afterStop(left, false)).toEqual(left);
+  expect(afterStop(left, true)).toEqual({ ...book, isPending: false });
 });

@@ -83,8 +83,8 @@ export interface BookShelf {
   write(book: ServerBook): Promise<void>;
   /** For a remark beside others who write: nobody writes between the reading and the writing. undefined: nothing is to be written. */
   change(edit: (book: ServerBook) => ServerBook | undefined): Promise<void>;
-  /** A person has ended the launch that lives. Where the disk takes no book any more, a mark says so; false: nothing does. */
-  noteStopped(book: ServerBook): Promise<boolean>;
+  /** A person has ended the launch. Where the disk takes no book any more, a mark says so; false: nothing does. `isGone`: see `afterStop`. */
+  noteStopped(book: ServerBook, isGone: boolean): Promise<boolean>;
 }
 
 /** The end of a launch and the news that it is ready come from two sides of one process. By the path of the book. */
@@ -109,7 +109,7 @@ export function openBook(folder: string, server: string, empty: KeptChanges, red
     });
     if (text === undefined) return { v: 1, launches: 0, tries: [], isPending: false, kept: empty };
     const book = parseBook(text, path);
-    return (await isMarked(folder, book)) ? withoutCurrent(book) : book;
+    return (await isMarked(folder, book)) ? afterStop(book, true) : book;
   };
   const write = async (book: ServerBook): Promise<void> => {
     await ensureFolder(join(folder, 'servers'));
@@ -124,9 +124,9 @@ export function openBook(folder: string, server: string, empty: KeptChanges, red
         const edited = edit(await read());
         if (edited !== undefined) await write(edited);
       }),
-    async noteStopped(book) {
+    async noteStopped(book, isGone) {
       try {
-        await inTurn(path, () => write(withoutCurrent(book)));
+        await inTurn(path, () => write(afterStop(book, isGone)));
         return true;
       } catch (thrown) {
         if (diskCodeOf(systemCodeOf(thrown)) === undefined) throw thrown;
@@ -136,8 +136,10 @@ export function openBook(folder: string, server: string, empty: KeptChanges, red
   };
 }
 
-function withoutCurrent({ current: _, ...book }: ServerBook): ServerBook {
-  return { ...book, isPending: false };
+/** A launch of which not all is gone stays in the book: the next stop or start tries again, and does not take it for a stranger. */
+export function afterStop({ current, leftover, ...book }: ServerBook, isGone: boolean): ServerBook {
+  const left = isGone ? undefined : (current ?? leftover);
+  return { ...book, isPending: false, ...(left === undefined ? {} : { leftover: left }) };
 }
 
 /**
