@@ -35,7 +35,7 @@ const LAST_CHARACTERS = 10_000;
 export function holdProcess(request: HeldRequest): HeldProcess {
   const child = spawnProgram(request);
   if (child instanceof Promise) {
-    const ended = child.then(({ because }): HeldEnd => ({ code: undefined, stderr: because, isAbsent: true }));
+    const ended = child.then(({ because, isShortage }): HeldEnd => ({ code: undefined, stderr: because, isAbsent: !isShortage }));
     return { ended, say: () => undefined, stop: async () => void (await ended) };
   }
   child.stdin.on('error', () => undefined); // its end tells it

@@ -19,13 +19,13 @@ test.runIf(process.platform === 'linux')(
     expect(told).toEqual({
       without: {
         ...{ look: 'unknown', found: away, port: away, signal: away },
-        held: 'true did not start: EMFILE',
+        held: { stderr: 'true did not start: EMFILE', isAbsent: false },
         piped: { kind: 'ended', stderr: 'true did not start: EMFILE' },
         command: { kind: 'died', because: 'true did not start: EMFILE' },
       },
       with: {
         ...{ look: 'running', found: 1, port: 'free', signal: 'another-process' },
-        held: '',
+        held: { code: 0, stderr: '', isAbsent: false },
         piped: { kind: 'ended', code: 0, stderr: '' },
         command: { kind: 'ended', code: 0, stdout: '', stderr: '' },
       },

@@ -24,7 +24,7 @@ const ask = async () => ({
   found: await codeOf(machine.findByMarker(marker).then((all) => all.length)),
   port: await codeOf(machine.portOwner(1).then(() => 'free')),
   signal: await codeOf(machine.signal({ ...known, startTicks: 0 }, 'SIGTERM')),
-  held: (await holdProcess({ ...program, hearLine: () => undefined }).ended).stderr,
+  held: await holdProcess({ ...program, hearLine: () => undefined }).ended,
   piped: await piped(),
   command: await runCommand({ ...program, timeoutMs: 60_000 }),
 });
