@@ -1,14 +1,14 @@
 /** Ways through a real sshd that forbids them, in each way that it can; and what only looks like it. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test as anyTest, expect, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/host/node-host.ts';
 import type { Reach } from '../../src/machine/machine.ts';
 import { untilOpen } from '../../src/machine/until-open.ts';
 import { until } from '../support/child-processes.ts';
+import { serveHello } from '../support/hello-server.ts';
 import { wayTo } from '../support/ssh-bench.ts';
 import { canStartSshd, startSshd, type TestSshd } from '../support/sshd.ts';
 
@@ -27,7 +27,7 @@ const FORBIDDING: Readonly<Record<string, { readonly config?: readonly string[];
 test.each(Object.entries(FORBIDDING))('%s: the way is refused, whether or not somebody listens', async (_, { config, key }) => {
   const sshd = await startSshd({ sshdConfig: config ?? [] });
   if (key !== undefined) changeKey(sshd, (line) => `${key} ${line}`);
-  for (const port of [await serve(), 1]) {
+  for (const port of [await serveHello(), 1]) {
     const way = await wayTo(sshd, port);
     await expect(waitFor(way)).rejects.toMatchObject({
       code: 'machine.refused',
@@ -44,7 +44,7 @@ test.each(Object.entries(FORBIDDING))('%s: the way is refused, whether or not so
 });
 
 test('a port that PermitOpen names is let through, a banner and a port where nobody listens are no refusal', async () => {
-  const [port, free] = [await serve(), 1];
+  const [port, free] = [await serveHello(), 1];
   const sshd = await startSshd({
     sshdConfig: [`PermitOpen 127.0.0.1:${port} 127.0.0.1:${free}`, `Banner ${import.meta.dirname}/machine.ts`],
   });
@@ -57,7 +57,7 @@ test('a port that PermitOpen names is let through, a banner and a port where nob
 
 test('one session at a time, and connections that sshd turns away by a limit of its own, are no refusal', async () => {
   const sshd = await startSshd({ maxSessions: 1, sshdConfig: ['MaxStartups 2:100:2', 'LoginGraceTime 120'] });
-  const port = await serve();
+  const port = await serveHello();
   const single = await wayTo(sshd, port);
   expect(await waitFor(single)).toBe(true);
   const held = await Promise.all([hold(sshd.port), hold(sshd.port)]);
@@ -72,7 +72,7 @@ test('one session at a time, and connections that sshd turns away by a limit of 
 test('where it is allowed later, the way comes by itself', async () => {
   const sshd = await startSshd();
   changeKey(sshd, (line) => `restrict ${line}`);
-  const port = await serve();
+  const port = await serveHello();
   const way = await wayTo(sshd, port);
   await expect(waitFor(way)).rejects.toMatchObject({ code: 'machine.refused' });
   changeKey(sshd, (line) => line.replace(/^restrict /, ''));
@@ -97,15 +97,4 @@ async function hold(port: number): Promise<Socket> {
   onTestFinished(() => void socket.destroy());
   await once(socket, 'data');
   return socket;
-}
-
-async function serve(): Promise<number> {
-  const server = createServer((_, response) => response.end('hello'));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return (server.address() as AddressInfo).port;
 }

@@ -1,8 +1,6 @@
 /** A machine that is out of reach is waited for: cut and mended, too long, given up, wrong for good; and ways that come back. */
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test as anyTest, expect, onTestFinished } from 'vitest';
 import type { AerieError } from '../../src/base/errors.ts';
@@ -14,6 +12,7 @@ import { openSshMachine } from '../../src/machine/ssh/open-ssh-machine.ts';
 import { withPatience } from '../../src/machine/ssh/patience.ts';
 import { untilOpen } from '../../src/machine/until-open.ts';
 import { childrenOf, isAlive, until } from '../support/child-processes.ts';
+import { serveHello } from '../support/hello-server.ts';
 import { openSshBench } from '../support/shell-bench.ts';
 import { holdElsewhere, hostOf, textOf, wayTo, wireTo } from '../support/ssh-bench.ts';
 import { canStartSshd, startSshd, type TestSshd } from '../support/sshd.ts';
@@ -195,7 +194,7 @@ test('a way to a machine that lets nobody in is refused; one that was open waits
   const sshd = await startSshd();
   const keys = join(sshd.folder, 'authorized_keys');
   const right = readFileSync(keys);
-  const port = await serve();
+  const port = await serveHello((url) => `hello ${url}`);
   const opened = async (where: Parameters<typeof wayTo>[0]) => {
     const way = await wayTo(where, port);
     await untilOpen(way, systemClock, systemClock.elapsed() + 60_000, new AbortController().signal);
@@ -243,7 +242,7 @@ test('what is advised meets what was met, and passes where all is well', async (
 
 test('a way survives a cut and comes back on the same port', async () => {
   const sshd = await startSshd();
-  const way = await wayTo(sshd, await serve());
+  const way = await wayTo(sshd, await serveHello((url) => `hello ${url}`));
   const { baseUrl } = way;
   for (let drops = 0; drops < 2; drops++) {
     await until(() => way.isOpen());
@@ -264,7 +263,7 @@ test('a way survives a cut and comes back on the same port', async () => {
 test('a way that is asked for while the machine is away comes when it comes', async () => {
   const sshd = await startSshd();
   await sshd.cable.cut();
-  const way = await wayTo(sshd, await serve());
+  const way = await wayTo(sshd, await serveHello((url) => `hello ${url}`));
   expect(way.isOpen()).toBe(false);
   await sshd.cable.mend();
   await until(() => way.isOpen());
@@ -274,7 +273,7 @@ test('a way that is asked for while the machine is away comes when it comes', as
 
 test('a way over a cable that is frozen is noticed to be gone', async () => {
   const sshd = await startSshd();
-  const way = await wayTo(sshd, await serve());
+  const way = await wayTo(sshd, await serveHello((url) => `hello ${url}`));
   await until(() => way.isOpen());
   sshd.cable.freeze();
   await until(() => !way.isOpen(), 60_000);
@@ -285,7 +284,7 @@ test('a way over a cable that is frozen is noticed to be gone', async () => {
 });
 
 test("ports of the user's own config are none of a way's business", async () => {
-  const taken = await serve();
+  const taken = await serveHello((url) => `hello ${url}`);
   const sshd = await startSshd({ sshConfig: [`LocalForward 127.0.0.1:${taken} 127.0.0.1:1`, 'ExitOnForwardFailure yes'] });
   const way = await wayTo(sshd, taken);
   await until(() => way.isOpen());
@@ -302,7 +301,7 @@ test('a way to where nobody listens is open, and drops what comes', async () => 
 
 test('SIGKILL of Aerie ends its way', async () => {
   const sshd = await startSshd();
-  const aerie = holdElsewhere(sshd, 'way', String(await serve()));
+  const aerie = holdElsewhere(sshd, 'way', String(await serveHello((url) => `hello ${url}`)));
   const [said] = await once(aerie.stdout, 'data');
   const baseUrl = String(said).trim();
   expect(await ask(baseUrl)).toBe('hello /');
@@ -324,18 +323,6 @@ async function refusalOf(answer: Promise<unknown>): Promise<AerieError> {
     (error: unknown) => error,
   );
   return thrown as AerieError;
-}
-
-/** The port of a server that says hello. */
-async function serve(): Promise<number> {
-  const server: Server = createServer((request, response) => response.end(`hello ${request.url}`));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 /** The body, or the code of what went wrong. */

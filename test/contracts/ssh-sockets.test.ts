@@ -1,13 +1,11 @@
 /** Where the sockets of ssh lie: a folder that a person or a timer tidies away, and none that could be had. */
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test as anyTest, expect, onTestFinished } from 'vitest';
+import { test as anyTest, expect, onTestFinished, vi } from 'vitest';
 import { openSharing } from '../../src/machine/ssh/ssh-command.ts';
 import { until } from '../support/child-processes.ts';
+import { serveHello } from '../support/hello-server.ts';
 import { textOf, wayTo, wireTo } from '../support/ssh-bench.ts';
 import { canStartSshd, startSshd } from '../support/sshd.ts';
 
@@ -20,12 +18,18 @@ test('where no sockets can be shared, scripts and ways have their own, and nothi
   const sshd = await startSshd();
   const none = () => ({ kind: 'none' }) as const;
   expect(textOf(await wireTo(sshd, none).run({ script: 'echo 1', ...TIME }))).toBe('0|1\n|');
-  const before = readdirSync(tmpdir());
-  const way = await wayTo(sshd, await serve(), none);
+  const place = mkdtempSync(join(tmpdir(), 'a-'));
+  vi.stubEnv('TMPDIR', place); // where nobody else makes folders meanwhile
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+    rmSync(place, { recursive: true });
+  });
+  const way = await wayTo(sshd, await serveHello(), none);
   await until(() => way.isOpen());
+  expect(readdirSync(place)).toHaveLength(1);
   expect(await (await fetch(way.baseUrl, CLOSED)).text()).toBe('hello');
   await way.close();
-  expect(readdirSync(tmpdir()).filter((name) => name.startsWith('aerie-ssh-') && !before.includes(name))).toEqual([]);
+  expect(readdirSync(place)).toEqual([]);
 });
 
 test('a folder for sockets that is taken away is made again', async () => {
@@ -34,7 +38,7 @@ test('a folder for sockets that is taken away is made again', async () => {
   onTestFinished(() => rmSync(place, { recursive: true }));
   const sharing = () => openSharing([place]);
   const wire = wireTo(sshd, sharing);
-  const way = await wayTo(sshd, await serve(), sharing);
+  const way = await wayTo(sshd, await serveHello(), sharing);
   await until(() => way.isOpen());
   for (const word of ['one', 'two']) {
     expect(textOf(await wire.run({ script: `echo ${word}`, ...TIME }))).toBe(`0|${word}\n|`);
@@ -46,14 +50,3 @@ test('a folder for sockets that is taken away is made again', async () => {
   await until(() => way.isOpen());
   expect(await (await fetch(way.baseUrl, CLOSED)).text()).toBe('hello');
 });
-
-async function serve(): Promise<number> {
-  const server = createServer((_, response) => response.end('hello'));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return (server.address() as AddressInfo).port;
-}
