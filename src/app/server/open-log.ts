@@ -18,6 +18,7 @@ export interface LogWanted {
   readonly run: RunSpec;
   readonly server: ServerSpec;
   readonly machine: Machine;
+  /** 0 = the newest, and there was none. */
   readonly launch: number;
   /** Launches so far, and the one that lives. */
   readonly launches: number;
@@ -37,7 +38,7 @@ export interface OpenedLog {
 /** Throws `log.unreadable` where there is none, and what the machine says where nothing was kept of it. */
 export async function openLaunchLog(wanted: LogWanted): Promise<OpenedLog> {
   const { machine } = wanted;
-  if (wanted.launches === 0) throw neverLaunched(wanted);
+  if (wanted.launch === 0) throw neverLaunched(wanted);
   let read: Machine['readFile'] = (path, offset, most) => machine.readFile(path, offset, most);
   let path = '';
   let kept: KeptCopy | undefined;
