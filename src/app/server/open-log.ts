@@ -38,7 +38,8 @@ export interface OpenedLog {
 /** Throws `log.unreadable` where there is none, and what the machine says where nothing was kept of it. */
 export async function openLaunchLog(wanted: LogWanted): Promise<OpenedLog> {
   const { machine } = wanted;
-  if (wanted.launch === 0) throw neverLaunched(wanted);
+  // Known from the book: a machine elsewhere need not be asked, nor be there. Here a log may outlive its book.
+  if (wanted.launch === 0 && !machine.isHere) throw neverLaunched(wanted);
   let read: Machine['readFile'] = (path, offset, most) => machine.readFile(path, offset, most);
   let path = '';
   let kept: KeptCopy | undefined;
@@ -53,7 +54,7 @@ export async function openLaunchLog(wanted: LogWanted): Promise<OpenedLog> {
     path = await pathThere(wanted);
     if ((await machine.readFile(path, 0, 1)) === undefined) {
       const mirror = await mirrorOf(wanted);
-      const none = noLog(path, wanted);
+      const none = wanted.launch === 0 ? neverLaunched(wanted) : noLog(path, wanted);
       if (mirror === undefined) throw none;
       await goOver(mirror, none);
     }
@@ -93,7 +94,6 @@ async function mirrorOf({ run, server, machine, launch }: LogWanted): Promise<st
   return machine.isHere ? undefined : await findMirror(run.serverFolder, server.name, launch);
 }
 
-/** Known from the book: its machine need not be asked, nor be there. */
 function neverLaunched({ run, server }: LogWanted): AerieError {
   return new AerieError('log.unreadable', `${server.name} was not launched yet, so it has no log.`, {
     remedy: `Launch it:  aerie server start ${quoteShell(run.file)}`,
