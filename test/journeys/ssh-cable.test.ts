@@ -130,6 +130,7 @@ describeAt('ssh', 'the cable is pulled', () => {
     await cable.mend();
     const { code, stderr } = await stop.ended;
     expect(code, stderr).toBe(0);
+    expect(stderr.match(/^gpu-box: not reached/gm)).toHaveLength(1);
     expect(stderr).toMatch(/^gpu-box: reached after /m);
     expect(enginesOf(project)).toEqual([]);
   });

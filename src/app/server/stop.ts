@@ -14,6 +14,8 @@ import { findRun } from '../find-run.ts';
 import { policyInForce } from '../policy-in-force.ts';
 import { type HeldFolder, openRunFolder } from '../run-folder.ts';
 import { openIdleLauncher } from '../servers/idle-launcher.ts';
+import { machineOf, PATIENCE_MS } from '../servers/machine-of.ts';
+import { sayWhenNotReached } from '../servers/say-when-not-reached.ts';
 import { workerOf } from '../worker-of.ts';
 import { chooseServers, type ServerInput } from './choose-servers.ts';
 
@@ -53,7 +55,8 @@ export async function runServerStop(input: ServerInput, context: OperationContex
     const stopped: StoppedServer[] = [];
     for (const server of servers) {
       const launcher = await openIdleLauncher({ run, server, context, emit, policy, isUnrecorded });
-      const { says, isNoted, ...outcome } = await launcher.stop();
+      const unhear = sayWhenNotReached(machineOf(server, context), { patienceMs: PATIENCE_MS, soFar: '' }, context);
+      const { says, isNoted, ...outcome } = await launcher.stop().finally(unhear);
       const unrecorded = isUnrecorded && outcome.pid > 0 ? [sayUnrecorded(opened, isNoted)] : [];
       const launches = books[stopped.length]?.launches ?? 0;
       stopped.push({ name: server.name, launches, ...outcome, says: [...says, ...unrecorded] });

@@ -20,10 +20,11 @@ export interface IdleLauncherOptions {
 export async function openIdleLauncher(options: IdleLauncherOptions): Promise<EngineLauncher> {
   const { run, server, context } = options;
   const machine = machineOf(server, context);
-  sayWhenNotReached(machine, { patienceMs: PATIENCE_MS, soFar: '' }, context); // until the operation lets go of the machine
+  const unhear = sayWhenNotReached(machine, { patienceMs: PATIENCE_MS, soFar: '' }, context);
+  const basis = await obtainBasis(run, server, machine, { ...context, onNote: () => undefined }).finally(unhear);
   return openLauncher({
     ...{ ...options, machine, signal: context.abort },
-    basis: await obtainBasis(run, server, machine, { ...context, onNote: () => undefined }),
+    basis,
     isIdle: true,
     asked: () => ({ inFlight: 0, answered: 0 }),
   });
