@@ -146,7 +146,8 @@ export class EngineLauncher {
     const report = await endLaunch(this.#options, record);
     const isGone = report?.isStopped ?? true;
     const isNoted = await shelf.noteStopped(book, isGone); // first: a disk that is nearly full takes this and no event
-    tellLaunch(this.#options, 'launch.ended', record, { how: 'stopped by a person' });
+    // Of a leftover it was told when its end was seen.
+    if (book.current !== undefined) tellLaunch(this.#options, 'launch.ended', record, { how: 'stopped by a person' });
     const inside = { ...this.#options, machine: machineOfLaunch(machine, record) };
     const { baseline = [] } = book;
     const held = await lookAtMemory(inside, baseline, record.marker);

@@ -42,4 +42,6 @@ test('a launch of which something is left after a stop is in the book until that
   expect(left).toEqual({ ...book, isPending: false, leftover: launch });
   expect(afterStop(left, false)).toEqual(left);
   expect(afterStop(left, true)).toEqual({ ...book, isPending: false });
+  // What follows a death is still to be decided when its leftover is ended.
+  expect(afterStop({ ...book, leftover: launch }, true)).toEqual({ ...book, isPending: true });
 });

@@ -136,10 +136,13 @@ export function openBook(folder: string, server: string, empty: KeptChanges, red
   };
 }
 
-/** A launch of which not all is gone stays in the book: the next stop or start tries again, and does not take it for a stranger. */
+/**
+ * A launch of which not all is gone stays in the book: the next stop or start tries again, and does not take it for a stranger. What is
+ * to be decided after a death stays to be decided where only its leftover was ended.
+ */
 export function afterStop({ current, leftover, ...book }: ServerBook, isGone: boolean): ServerBook {
   const left = isGone ? undefined : (current ?? leftover);
-  return { ...book, isPending: false, ...(left === undefined ? {} : { leftover: left }) };
+  return { ...book, isPending: current === undefined && book.isPending, ...(left === undefined ? {} : { leftover: left }) };
 }
 
 /**
